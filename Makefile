@@ -1,0 +1,36 @@
+# run · test · ui · lint: each sets up what it needs in .venv, once.
+PYTHON ?= python3
+PORT ?= 5000
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: run test ui lint format track
+
+run: .venv/installed
+	python -m wscpml.settings
+	dvc repro
+	dvc metrics show
+
+test: .venv/installed
+	python -m pytest
+
+ui: .venv/installed
+	python -m wscpml.tracking $(PORT)
+
+lint: .venv/installed
+	ruff check
+	ruff format --check
+	mypy
+
+format: .venv/installed
+	ruff check --fix
+	ruff format
+
+# Log the present result once more, e.g. into another or an emptied MLflow store.
+track: .venv/installed
+	dvc repro --force --single-item track
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from wscpml import features
+from wscpml.arrays import squared_distances
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+X = rng().normal(size=(30, 3)) * [1, 10, 100] + [0, 5, -50]
+
+
+def fit(rows=X, scaling="minmax", kernel="none"):
+    return features.fit(rows, scaling=scaling, kernel=kernel, anchors_per_feature=5, rng=rng())
+
+
+def test_squared_distances_are_those_of_the_definition():
+    points = rng().normal(size=(4, 3))
+    literal = ((X[:, None] - points[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared_distances(X, points), literal, rtol=1e-9)
+    assert squared_distances(X, X).min() >= 0
+
+
+def test_min_max_maps_training_columns_onto_minus_one_to_one():
+    scaled = fit()(X)
+    np.testing.assert_allclose(scaled.min(axis=0), -1)
+    np.testing.assert_allclose(scaled.max(axis=0), 1)
+
+
+def test_z_score_gives_training_columns_mean_zero_and_deviation_one():
+    scaled = fit(scaling="zscore")(X)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=0), 1)
+
+
+def test_no_scaling_leaves_features_alone():
+    np.testing.assert_array_equal(fit(scaling="none")(X), X)
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "zscore"])
+def test_a_column_constant_in_training_becomes_zero_everywhere(scaling):
+    constant = np.column_stack([X, np.full(30, 0.1)])
+    feature_map = fit(constant, scaling=scaling)
+    test = np.column_stack([X[:1], [99.0]])
+    assert feature_map(constant)[:, 3].tolist() == [0] * 30
+    assert feature_map(test)[0, 3] == 0
+
+
+def test_test_rows_are_scaled_as_the_training_rows_were():
+    np.testing.assert_allclose(fit()(X.max(axis=0)[None] + np.ptp(X, axis=0)), 3)
+
+
+def test_kernel_map_is_the_rbf_kernel_to_the_anchors_centred_on_the_training_rows():
+    mapped = fit(kernel="rbf")
+    scaled = fit()(X)
+    assert mapped.anchors.shape == (15, 3)
+    distances = ((scaled[:, None] - mapped.anchors[None]) ** 2).sum(axis=2)
+    kernel = np.exp(-distances / (2 * distances.mean()))
+    np.testing.assert_allclose(mapped(X), kernel - kernel.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(mapped(X).mean(axis=0), 0, atol=1e-12)
+
+
+def test_anchors_are_distinct_training_rows_and_no_more_than_there_are():
+    mapped = fit(X[:6], kernel="rbf")
+    np.testing.assert_allclose(
+        np.unique(mapped.anchors, axis=0), np.unique(fit(X[:6])(X[:6]), axis=0)
+    )
+
+
+def test_rows_all_alike_map_to_zero():
+    same = np.ones((5, 3))
+    np.testing.assert_array_equal(fit(same, kernel="rbf")(same), np.zeros((5, 5)))
