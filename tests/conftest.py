@@ -1,0 +1,105 @@
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+import yaml
+
+from wscpml import datasets
+from wscpml.datasets.dataset import Dataset
+
+ROOT = Path(__file__).parents[1]
+
+if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
+    hypothesis.settings.register_profile("local", deadline=None)
+    hypothesis.settings.load_profile("local")
+
+
+@pytest.fixture
+def params():
+    """The committed settings, as plain data to change."""
+    return yaml.safe_load((ROOT / "params.yaml").read_text())
+
+
+def tiny() -> Dataset:
+    """A data set of 60 rows, 5 features and 4 labels that follow the features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    return Dataset(
+        features=X,
+        truth=(X[:, :4] > 0.5).astype(np.uint8),
+        candidates=None,
+        feature_names=list("abcde"),
+        label_names=["rock", "jazz", "NA", "folk"],
+        instance_ids=[f"song {i}" for i in range(60)],
+    )
+
+
+@pytest.fixture
+def tiny_project(tmp_path, monkeypatch, params):
+    """An empty directory whose settings name the tiny data set."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(datasets.REGISTRY, "tiny", tiny)
+    params["dataset"]["name"] = "tiny"
+    params["noise"]["candidates"] = 2
+    params["classifier"]["max_epochs"] = 5
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    return tmp_path
+
+
+@dataclass
+class Project:
+    """A copy of this project, in a Git repository of its own."""
+
+    path: Path
+    env: dict[str, str]
+
+    def run(
+        self, *command: str, check: bool = True, **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command, cwd=self.path, env=self.env | env, capture_output=True, text=True
+        )
+        if check and done.returncode:
+            pytest.fail(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def repro(self, *options: str, **env: str) -> list[str]:
+        """Run `dvc repro`; returns the stages that were executed."""
+        lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
+        return [line.split("'")[1] for line in lines if line.startswith("Running stage")]
+
+    def set(self, section: str, key: str, value: object) -> None:
+        path = self.path / "params.yaml"
+        params = yaml.safe_load(path.read_text())
+        params[section][key] = value
+        path.write_text(yaml.safe_dump(params))
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory) -> Project:
+    """What a newcomer has after `git clone`."""
+    path = tmp_path_factory.mktemp("project")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "MLFLOW_", "GIT_"))}
+    env |= {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "DVC_SITE_CACHE_DIR": str(tmp_path_factory.mktemp("site_cache")),
+        **{f"GIT_{who}_NAME": "Test" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "test@example.com" for who in ("AUTHOR", "COMMITTER")},
+    }
+    project = Project(path, env)
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, files.split("\0")):
+        if (ROOT / name).exists():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes((ROOT / name).read_bytes())
+    project.run("git", "init", "--quiet")
+    project.run("git", "add", "--all")
+    project.run("git", "commit", "--quiet", "--message", "start")
+    return project

@@ -1,0 +1,84 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from wscpml import artifacts
+from wscpml.errors import UserError
+
+TABLE = pd.DataFrame({"label": ["rock", "NA", "null"], "F": [0.1, 1 / 3, 1.0]})
+ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "scalar": np.array(2.0), "none": np.empty((0, 3))}
+CONTENTS = {
+    "x.npy": ARRAYS["a"],
+    "x.npz": ARRAYS,
+    "x.safetensors": ARRAYS,
+    "x.json": {"labels": ["é", "b"], "n": 1, "undefined": None},
+    "x.csv": TABLE,
+    "x.parquet": TABLE,
+}
+
+
+def same(a, b):
+    if isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b)
+    elif isinstance(a, dict) and "a" in a:
+        assert a.keys() == b.keys()
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+    else:
+        np.testing.assert_equal(a, b)
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_written_is_read_back(tmp_path, name):
+    artifacts.write(tmp_path / name, CONTENTS[name])
+    same(artifacts.read(tmp_path / name), CONTENTS[name])
+
+
+@pytest.mark.parametrize("name", [*CONTENTS, "x.png"])
+def test_the_same_content_gives_the_same_bytes_whatever_the_file_is_called(tmp_path, name):
+    content = CONTENTS.get(name) or Figure() if name == "x.png" else CONTENTS[name]
+    artifacts.write(tmp_path / name, content)
+    artifacts.write(tmp_path / f"other_{name}", content)
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"other_{name}").read_bytes()
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("share", [0.0, 0.6, 0.99])
+def test_a_file_cut_off_is_refused_by_name(tmp_path, name, share):
+    path = tmp_path / name
+    artifacts.write(path, CONTENTS[name])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(UserError, match=rf"{name}: is damaged or cut off \(.*; `dvc checkout`"):
+        artifacts.read(path)
+
+
+def test_a_missing_file_is_told_so(tmp_path):
+    with pytest.raises(UserError, match="x.npy: is missing; `dvc checkout` gets it back"):
+        artifacts.read(tmp_path / "x.npy")
+
+
+def test_pickled_objects_are_not_loaded(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}]), allow_pickle=True)
+    with pytest.raises(UserError, match="allow_pickle=False"):
+        artifacts.read(tmp_path / "x.npy")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    artifacts.write(tmp_path / "x.json", {"n": 1})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        artifacts.write(tmp_path / "x.json", {"n": float("nan")})
+    assert artifacts.read(tmp_path / "x.json") == {"n": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_failed_directory_leaves_the_old_one_and_nothing_else(tmp_path):
+    target = tmp_path / "model"
+    artifacts.write_directory(target, {"a.json": 1, "b.json": 2})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        artifacts.write_directory(target, {"a.json": 3, "b.json": float("nan")})
+    assert artifacts.read_directory(target, ["a.json", "b.json"]) == {"a.json": 1, "b.json": 2}
+    artifacts.write_directory(target, {"a.json": 3})
+    assert [file.name for file in target.iterdir()] == ["a.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]

@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from wscpml import settings
+from wscpml.errors import UserError
+
+
+def load(tmp_path: Path, content: object) -> settings.Settings:
+    path = tmp_path / "params.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return settings.load(path)
+
+
+def mistakes(tmp_path: Path, content: object) -> list[str]:
+    with pytest.raises(UserError) as raised:
+        load(tmp_path, content)
+    return [line.partition("params.yaml: ")[2] for line in str(raised.value).splitlines()]
+
+
+def test_the_committed_settings_are_valid():
+    assert settings.load(ROOT / "params.yaml").noise.candidates == 9
+
+
+def test_every_knob_has_a_comment():
+    lines = (ROOT / "params.yaml").read_text().splitlines()
+    knobs = [line for line in lines if ":" in line.partition("#")[0] and line.strip()[-1] != ":"]
+    assert len(knobs) > 20
+    assert [line for line in knobs if "#" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("clustering", "alpha", -1, "clustering.alpha: must be > 0, got -1"),
+        ("clustering", "alpha", "big", "clustering.alpha: must be a number, got 'big'"),
+        ("clustering", "alpha", True, "clustering.alpha: must be a number, got True"),
+        ("clustering", "beta", float("inf"), "clustering.beta: must be a finite number, got inf"),
+        (
+            "clustering",
+            "rule",
+            "papr",
+            "clustering.rule: must be 'paper' or 'constrained', got 'papr'",
+        ),
+        ("clustering", "max_iterations", 0, "clustering.max_iterations: must be >= 1, got 0"),
+        ("classifier", "width", 1.5, "classifier.width: must be a whole number, got 1.5"),
+        ("classifier", "width", [3], "classifier.width: must be a whole number, got [3]"),
+        ("classifier", "validation_share", 1, "classifier.validation_share: must be < 1, got 1"),
+        ("split", "fold", 10, "split.fold: must be < split.folds = 10, got 10"),
+        ("split", "fold", -1, "split.fold: must be >= 0, got -1"),
+        ("dataset", "name", "beast", "dataset.name: must be one of yeast, got 'beast'"),
+        (
+            "confidence",
+            "theta",
+            2,
+            "confidence.theta: must be `adaptive` or a number from 0 to 1, got 2",
+        ),
+        ("tracking", "experiment", "", "tracking.experiment: must not be empty, got ''"),
+        ("evaluation", "treshold", 1, "evaluation.treshold: unknown key; known here: threshold"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_path(tmp_path, params, section, key, value, message):
+    params[section][key] = value
+    assert mistakes(tmp_path, params) == [message]
+
+
+def test_all_mistakes_are_reported_at_once(tmp_path, params):
+    params["clustering"]["alpha"] = -1
+    params["noise"] = 9
+    del params["seed"]
+    params["extra"] = {}
+    found = mistakes(tmp_path, params)
+    assert [line.partition(":")[0] for line in found] == [
+        "seed",
+        "noise",
+        "clustering.alpha",
+        "extra",
+    ]
+    assert found[0] == "seed: is missing"
+    assert found[1] == "noise: must be a section with keys of its own, got 9"
+
+
+def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):
+    text = yaml.safe_dump(params).replace("tolerance: 0.001", "tolerance: 1e-05")
+    assert "1e-05" in text
+    assert load(tmp_path, text).clustering.tolerance == 1e-5
+
+
+def test_theta_may_be_a_number(tmp_path, params):
+    params["confidence"]["theta"] = "0.5"
+    assert load(tmp_path, params).confidence.theta == 0.5
+
+
+def test_a_file_that_is_missing_empty_or_no_yaml_is_told_so(tmp_path):
+    with pytest.raises(UserError, match="nowhere.yaml: is missing"):
+        settings.load(Path("nowhere.yaml"))
+    assert mistakes(tmp_path, "")[0].startswith("the file: must be a section")
+    assert mistakes(tmp_path, "a: [1")[0].startswith("is not valid YAML")
+
+
+def test_each_purpose_has_random_numbers_of_its_own():
+    loaded = settings.load(ROOT / "params.yaml")
+    draws = {purpose: loaded.rng(purpose).random() for purpose in ("noise", "split", "noise ")}
+    assert len(set(draws.values())) == 3
+    assert loaded.rng("noise").random() == draws["noise"]

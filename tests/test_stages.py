@@ -1,0 +1,181 @@
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from stages import (
+    build_confidence,
+    cluster,
+    evaluate,
+    inject_noise,
+    learn_prototypes,
+    prepare,
+    train_classifier,
+)
+from tests.conftest import ROOT, tiny
+from wscpml import artifacts, datasets, settings
+from wscpml.errors import UserError
+
+STAGES = {
+    module.__name__.removeprefix("stages."): getattr(
+        module, module.__name__.removeprefix("stages.")
+    )
+    for module in (
+        prepare,
+        inject_noise,
+        learn_prototypes,
+        build_confidence,
+        cluster,
+        train_classifier,
+        evaluate,
+    )
+}
+DVC = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+
+
+def paths(stage: str, kind: str) -> list[Path]:
+    entries = DVC[stage].get(kind, [])
+    return [Path(entry if isinstance(entry, str) else next(iter(entry))) for entry in entries]
+
+
+def outputs(stage: str) -> list[Path]:
+    return [path for kind in ("outs", "metrics", "plots") for path in paths(stage, kind)]
+
+
+def files_in(path: Path) -> list[Path]:
+    return sorted(path.iterdir()) if path.is_dir() else [path]
+
+
+def run_all(until: str = "evaluate") -> None:
+    for name, stage in STAGES.items():
+        stage(settings.load())
+        if name == until:
+            return
+
+
+def test_each_stage_writes_just_the_outputs_that_dvc_expects(tiny_project):
+    known = {Path("params.yaml")}
+    for name, stage in STAGES.items():
+        stage(settings.load())
+        written = {f.relative_to(tiny_project) for f in tiny_project.rglob("*") if f.is_file()}
+        expected = {file for path in outputs(name) for file in files_in(path)}
+        assert written - known == expected
+        known = written
+
+
+def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
+    run_all()
+    pseudo_labels = artifacts.read("data/pseudo_labels.parquet")
+    assert pseudo_labels.columns.tolist() == ["instance", "label", "B", "pi", "F"]
+    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    assert len(pseudo_labels) == candidates[~test].sum()
+    for row in pseudo_labels.sample(20, random_state=0).itertuples():
+        i, j = int(row.instance.split()[1]), tiny().label_names.index(row.label)
+        assert candidates[i, j] == 1
+        assert not test[i]
+    predictions = artifacts.read("data/predictions.parquet")
+    assert predictions.columns.tolist() == ["instance", "rock", "jazz", "NA", "folk"]
+    assert predictions.instance.tolist() == [f"song {i}" for i in np.flatnonzero(test)]
+    assert artifacts.read("metrics/per_label.csv").label.tolist() == tiny().label_names
+
+
+def test_noise_does_not_depend_on_the_fold(tiny_project, params):
+    run_all("inject_noise")
+    before = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    changed = yaml.safe_load(Path("params.yaml").read_text())
+    changed["split"]["fold"] = 3
+    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    run_all("inject_noise")
+    np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), before[0])
+    assert not (artifacts.read("data/split.npy") & before[1]).any()
+
+
+def test_candidates_that_a_set_brings_are_kept(tiny_project, monkeypatch):
+    own = np.ones((60, 4), np.uint8)
+    with_own = type(tiny())(**{**vars(tiny()), "candidates": own})
+    monkeypatch.setitem(datasets.REGISTRY, "tiny", lambda: with_own)
+    run_all("inject_noise")
+    np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), own)
+
+
+def test_more_candidates_than_labels_leave_no_output(tiny_project, params):
+    params["dataset"]["name"], params["noise"]["candidates"] = "tiny", 5
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    with pytest.raises(UserError, match="noise.candidates: must be at most 4"):
+        run_all("inject_noise")
+    assert not Path("data/candidates.npy").exists()
+
+
+@pytest.mark.parametrize("name", list(STAGES)[1:])
+@pytest.mark.parametrize(("harm", "words"), [(None, "is missing"), (0.6, "is damaged or cut off")])
+def test_a_stage_refuses_a_harmed_input_before_it_writes(
+    tiny_project, monkeypatch, name, harm, words
+):
+    run_all(name)
+    read = artifacts.read
+    inputs = set()
+    monkeypatch.setattr(artifacts, "read", lambda path: inputs.add(Path(path)) or read(path))
+    STAGES[name](settings.load())
+    declared = {file for path in paths(name, "deps") for file in files_in(path)}
+    assert inputs
+    assert inputs <= declared
+    for path in outputs(name):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for file in inputs:
+        whole = file.read_bytes()
+        file.unlink()
+        if harm:
+            file.write_bytes(whole[: int(harm * len(whole))])
+        with pytest.raises(UserError) as mistake:
+            STAGES[name](settings.load())
+        assert str(mistake.value).startswith(f"{file}: {words}")
+        assert "\n" not in str(mistake.value)
+        assert not [path for path in outputs(name) if path.exists()]
+        file.write_bytes(whole)
+
+
+def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, params):
+    params["dataset"]["name"] = "yeast"
+    params["clustering"]["alpha"] = -1
+    params["noise"]["kandidates"] = 3
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    for command in ("stages.cluster", "wscpml.settings"):
+        done = subprocess.run(
+            [sys.executable, "-m", command],
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.splitlines() == [
+            "params.yaml: noise.kandidates: unknown key; known here: candidates",
+            "params.yaml: clustering.alpha: must be > 0, got -1",
+        ]
+
+
+def test_clustering_that_does_not_settle_says_so(tiny_project, capsys):
+    changed = yaml.safe_load(Path("params.yaml").read_text())
+    changed["clustering"] |= {"max_iterations": 1, "beta": 0.1}
+    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    run_all("cluster")
+    assert "clustering.max_iterations: F still changed by" in capsys.readouterr().err
+
+
+def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project):
+    run_all()
+    found = json.loads(Path("metrics/evaluation.json").read_text())
+    assert list(found) == [
+        "average_precision",
+        "ranking_loss",
+        "one_error",
+        "coverage",
+        "hamming_loss",
+        "noise_auc",
+    ]
+    assert list(found["noise_auc"]) == ["B", "pi", "F"]

@@ -1,0 +1,208 @@
+"""The one module that knows params.yaml: typed, validated, one line per mistake.
+
+`python -m wscpml.settings` checks the file and says nothing if it is right.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from wscpml.datasets import REGISTRY
+from wscpml.errors import UserError
+
+
+def _not_a_switch(value: object) -> object:
+    """YAML reads `yes` as True, and True would pass for 1."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _known_name(value: str) -> str:
+    if value not in REGISTRY:
+        raise ValueError(f"must be one of {', '.join(sorted(REGISTRY))}")
+    return value
+
+
+def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
+    if value == "adaptive":
+        return "adaptive"
+    try:
+        share = float(_not_a_switch(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        share = np.nan
+    if not 0 <= share <= 1:
+        raise ValueError("must be `adaptive` or a number from 0 to 1")
+    return share
+
+
+Float = Annotated[float, BeforeValidator(_not_a_switch)]
+Int = Annotated[int, BeforeValidator(_not_a_switch)]
+Positive = Annotated[Float, Field(gt=0)]
+Count = Annotated[Int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A part of params.yaml: every key is there, and no other."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class DatasetSettings(Section):
+    """Which data."""
+
+    name: Annotated[str, AfterValidator(_known_name)]
+
+
+class SplitSettings(Section):
+    """Which rows are held out for the test."""
+
+    folds: Annotated[Int, Field(ge=2)]
+    fold: Annotated[Int, Field(ge=0)]
+
+    @field_validator("fold")
+    @classmethod
+    def _one_of_the_folds(cls, fold: int, info: ValidationInfo) -> int:
+        folds = info.data.get("folds")
+        if folds is not None and fold >= folds:
+            raise ValueError(f"must be < split.folds = {folds}")
+        return fold
+
+
+class NoiseSettings(Section):
+    """How candidates are made of true labels."""
+
+    candidates: Count
+
+
+class FeatureSettings(Section):
+    """Scaling and kernel map."""
+
+    scaling: Literal["minmax", "zscore", "none"]
+    kernel: Literal["rbf", "none"]
+    anchors_per_feature: Count
+
+
+class ConfidenceSettings(Section):
+    """Weak supervision, Eqs. 4-5."""
+
+    theta: Annotated[Literal["adaptive"] | float, PlainValidator(_adaptive_or_share)]
+
+
+class ClusteringSettings(Section):
+    """Weakly-supervised clustering, Eq. 10."""
+
+    alpha: Positive
+    beta: Positive
+    rule: Literal["paper", "constrained"]
+    max_iterations: Count
+    tolerance: Positive
+
+
+class ClassifierSettings(Section):
+    """The networks of Eq. 11 and their training."""
+
+    width: Count
+    learning_rate: Positive
+    weight_decay: Annotated[Float, Field(ge=0)]
+    batch_size: Count
+    max_epochs: Count
+    patience: Count
+    validation_share: Annotated[Float, Field(gt=0, lt=1)]
+
+
+class EvaluationSettings(Section):
+    """From probabilities to predicted labels."""
+
+    threshold: Annotated[Float, Field(gt=0, lt=1)]
+
+
+class TrackingSettings(Section):
+    """Where the run is filed."""
+
+    experiment: Annotated[str, Field(min_length=1)]
+
+
+class Settings(Section):
+    """The whole of params.yaml."""
+
+    seed: Annotated[Int, Field(ge=0)]
+    dataset: DatasetSettings
+    split: SplitSettings
+    noise: NoiseSettings
+    features: FeatureSettings
+    confidence: ConfidenceSettings
+    clustering: ClusteringSettings
+    classifier: ClassifierSettings
+    evaluation: EvaluationSettings
+    tracking: TrackingSettings
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """A stream of random numbers of its own for each purpose."""
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+
+def load(path: Path = Path("params.yaml")) -> Settings:
+    """Read and check the settings; all mistakes come in one UserError, a line each."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: is missing; run from the project's root") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path}: is not valid YAML: {reason}") from None
+    try:
+        return Settings.model_validate(content)
+    except ValidationError as error:
+        lines = [_explain(mistake) for mistake in error.errors()]
+        raise UserError("\n".join(f"{path}: {line}" for line in lines)) from None
+
+
+_WORDS = {
+    "greater_than": "must be > {gt:g}",
+    "greater_than_equal": "must be >= {ge:g}",
+    "less_than": "must be < {lt:g}",
+    "less_than_equal": "must be <= {le:g}",
+    "finite_number": "must be a finite number",
+    "literal_error": "must be {expected}",
+    "string_too_short": "must not be empty",
+    "value_error": "{error}",
+    "model_type": "must be a section with keys of its own",
+    **dict.fromkeys(["int_type", "int_parsing", "int_from_float"], "must be a whole number"),
+    **dict.fromkeys(["float_type", "float_parsing"], "must be a number"),
+}
+
+
+def _explain(mistake: Any) -> str:
+    """Where, what, and what was found, as one line."""
+    where = ".".join(map(str, mistake["loc"])) or "the file"
+    if mistake["type"] == "missing":
+        return f"{where}: is missing"
+    if mistake["type"] == "extra_forbidden":
+        section = Settings.model_fields.get(str(mistake["loc"][0]))
+        known = getattr(section and section.annotation, "model_fields", Settings.model_fields)
+        return f"{where}: unknown key; known here: {', '.join(known)}"
+    words = _WORDS.get(mistake["type"])
+    message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]
+    return f"{where}: {message}, got {mistake['input']!r}"
+
+
+if __name__ == "__main__":
+    try:
+        load()
+    except UserError as mistake:
+        sys.exit(str(mistake))

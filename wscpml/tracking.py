@@ -1,0 +1,186 @@
+"""The one module that talks to MLflow.
+
+`python -m wscpml.tracking` opens MLflow's pages on the store that runs go to.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # 7, with growing pauses, is minutes
+os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+
+import mlflow  # noqa: E402
+import pandas as pd  # noqa: E402
+from filelock import FileLock  # noqa: E402
+from mlflow.data.numpy_dataset import from_numpy  # noqa: E402
+from mlflow.entities import Metric, Param, RunTag  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.models import infer_signature, set_model  # noqa: E402
+from mlflow.pyfunc import log_model  # noqa: E402
+from mlflow.pyfunc.model import PythonModel  # noqa: E402
+
+from wscpml import artifacts  # noqa: E402
+from wscpml.arrays import Array  # noqa: E402
+from wscpml.errors import UserError  # noqa: E402
+from wscpml.model import Model  # noqa: E402
+
+METRICS_PER_BATCH = 1000  # MLflow takes no more at once
+PACKAGE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of the pipeline leaves in MLflow."""
+
+    name: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
+    tags: Mapping[str, str]
+    files: Sequence[Path]
+    model: Path
+    features: Array
+    targets: Array
+    dataset: str
+    digest: str
+
+
+def project_root() -> Path:
+    """The project itself, also from the copies in which DVC runs queued experiments."""
+    return Path(os.environ.get("DVC_ROOT", ".")).resolve()
+
+
+def store_uri() -> str:
+    """Where runs go: MLFLOW_TRACKING_URI, or else a SQLite file in the project."""
+    default = f"sqlite:///{(project_root() / 'mlflow.db').as_posix()}"
+    return os.environ.get("MLFLOW_TRACKING_URI") or default
+
+
+def log_run(result: Result, experiment: str) -> str:
+    """Log a result as one run, and return the run's id."""
+    with _failures_in_one_line():
+        mlflow.set_tracking_uri(store_uri())
+        experiment_id = _experiment_id(experiment)
+        with mlflow.start_run(experiment_id=experiment_id, run_name=result.name) as run:
+            run_id: str = run.info.run_id
+            _log_values(run_id, run.info.start_time, result)
+            for file in result.files:
+                mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
+            data = from_numpy(
+                result.features, targets=result.targets, name=result.dataset, digest=result.digest
+            )
+            mlflow.log_input(data, context="training")
+            _log_model(result)
+    return run_id
+
+
+def _log_values(run_id: str, now: int, result: Result) -> None:
+    points = [Metric(name, value, now, 0) for name, value in result.metrics.items()]
+    for prefix, table in result.courses.items():
+        step, *names = table.columns
+        for name in names:
+            steps = zip(table[step], table[name], strict=True)
+            points += [Metric(f"{prefix}.{name}", float(v), now, int(s)) for s, v in steps]
+    params = [Param(name, str(value)) for name, value in result.params.items()]
+    tags = [RunTag(name, value) for name, value in result.tags.items()]
+    client = mlflow.MlflowClient()
+    client.log_batch(run_id, params=params, tags=tags)
+    for start in range(0, len(points), METRICS_PER_BATCH):
+        client.log_batch(run_id, metrics=points[start : start + METRICS_PER_BATCH])
+
+
+def _log_model(result: Result) -> None:
+    """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
+    model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
+    example = pd.DataFrame(result.features[:2], columns=model.feature_names)
+    needed = ["mlflow", "numpy", "pandas", "pyarrow", "safetensors"]
+    log_model(
+        name="classifier",
+        python_model=str(PACKAGE / "served_model.py"),
+        artifacts={"classifier": str(result.model)},
+        code_paths=[str(PACKAGE)],
+        signature=infer_signature(example, _probabilities(model, example)),
+        input_example=example,
+        pip_requirements=[f"{package}=={version(package)}" for package in needed],
+    )
+
+
+class ServedModel(PythonModel):
+    """The model as `mlflow.pyfunc` loads it: a table of features in, one of probabilities out."""
+
+    def load_context(self, context: Any) -> None:
+        """Read the model's directory."""
+        directory = context.artifacts["classifier"]
+        self.model = Model.from_files(artifacts.read_directory(directory, Model.FILES))
+
+    def predict(
+        self,
+        context: Any,  # noqa: ARG002
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> pd.DataFrame:
+        """Probability of each label, a column each."""
+        return _probabilities(self.model, model_input)
+
+
+def serve() -> None:
+    """Hand the model to MLflow, which runs served_model.py to get it."""
+    set_model(ServedModel())
+
+
+def _probabilities(model: Model, features: pd.DataFrame) -> pd.DataFrame:
+    scores = model.predict_proba(features[model.feature_names].to_numpy())
+    return pd.DataFrame(scores, columns=model.label_names, index=features.index)
+
+
+def _experiment_id(name: str) -> str:
+    """Find or create the experiment, and with it the store, one process at a time.
+
+    Two processes that create the same SQLite store at once break it for good.
+    """
+    with FileLock(project_root() / "mlflow.db.lock"):
+        found = mlflow.get_experiment_by_name(name)
+        if found is not None:
+            return str(found.experiment_id)
+        has_server = urlsplit(store_uri()).scheme.startswith("http")
+        location = None if has_server else (project_root() / "mlruns").as_uri()
+        return str(mlflow.create_experiment(name, artifact_location=location))
+
+
+@contextmanager
+def _failures_in_one_line() -> Iterator[None]:
+    """A store that cannot be reached or refuses is the user's to mend."""
+    try:
+        yield
+    except (MlflowException, OSError) as error:
+        address = urlsplit(store_uri())
+        place = address.hostname or address.path
+        reason = str(error).partition("\n")[0][:300]
+        raise UserError(
+            f"MLFLOW_TRACKING_URI: MLflow at {address.scheme}://{place} failed ({reason}); mend or "
+            "unset it and run `dvc repro` again: all stages before this one stay cached"
+        ) from None
+
+
+def open_pages(port: int = 5000) -> None:
+    """Serve MLflow's pages on loopback, or say where a remote server has them."""
+    uri = store_uri()
+    if urlsplit(uri).scheme.startswith("http"):
+        print(f"The runs are on a server of their own: {uri}")
+        return
+    command = ["mlflow", "ui", "--backend-store-uri", uri, "--host", "127.0.0.1"]
+    os.execvp(command[0], [*command, "--port", str(port)])
+
+
+if __name__ == "__main__":
+    open_pages(*map(int, sys.argv[1:2]))
