@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import yaml
 
+from benchmarks import ROOT, copy_project
 from wscpml import datasets
 from wscpml.datasets.dataset import Dataset
-
-ROOT = Path(__file__).parents[1]
 
 if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
     hypothesis.settings.register_profile("local", deadline=None)
@@ -93,12 +92,7 @@ def clone(tmp_path_factory) -> Project:
         **{f"GIT_{who}_EMAIL": "test@example.com" for who in ("AUTHOR", "COMMITTER")},
     }
     project = Project(path, env)
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, files.split("\0")):
-        if (ROOT / name).exists():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes((ROOT / name).read_bytes())
+    copy_project(path)
     project.run("git", "init", "--quiet")
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "start")

@@ -164,8 +164,8 @@ def _failures_in_one_line() -> Iterator[None]:
         yield
     except (MlflowException, OSError) as error:
         address = urlsplit(store_uri())
-        place = address.hostname or address.path
-        reason = str(error).partition("\n")[0][:300]
+        place = address.netloc.rpartition("@")[2] or address.path
+        reason = str(error).partition("\n")[0].replace(address.netloc, place)[:200]
         raise UserError(
             f"MLFLOW_TRACKING_URI: MLflow at {address.scheme}://{place} failed ({reason}); mend or "
             "unset it and run `dvc repro` again: all stages before this one stay cached"

@@ -1,0 +1,18 @@
+import json
+
+import pytest
+
+from benchmarks import pipeline
+
+
+def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_path, capsys):
+    out = tmp_path / "figures.json"
+    monkeypatch.setattr("sys.argv", ["pipeline", "--quick", "--json", str(out)])
+    pipeline.main()
+    figures = json.loads(out.read_text())
+    printed = capsys.readouterr().out
+    for stage in pipeline.STAGES:
+        parts = [figures[f"{stage}.{part}"] for part in ("method", "files", "start_up")]
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(figures[f"{stage}.wall"])
+        assert stage in printed

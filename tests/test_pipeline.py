@@ -1,0 +1,262 @@
+"""The real pipeline, driven as people drive it, in a clone of its own."""
+
+import hashlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from tests.conftest import Project
+
+ALL = [
+    "prepare",
+    "inject_noise",
+    "learn_prototypes",
+    "build_confidence",
+    "cluster",
+    "train_classifier",
+    "evaluate",
+    "track",
+]
+
+
+@pytest.fixture(scope="module")
+def project(clone: Project) -> Project:
+    """A clone in which the pipeline has run once, and its result is committed."""
+    assert clone.repro() == ALL
+    commit(clone, "first result")
+    return clone
+
+
+def commit(project: Project, message: str) -> None:
+    project.run("git", "add", "--all")
+    project.run("git", "commit", "--quiet", "--allow-empty", "--message", message)
+
+
+def runs(project: Project) -> pd.DataFrame:
+    mlflow.set_tracking_uri(f"sqlite:///{project.path}/mlflow.db")
+    return mlflow.search_runs(search_all_experiments=True)
+
+
+def digests(project: Project) -> dict[str, str]:
+    """sha256 of every file that DVC tracks."""
+    files = [f for d in ("data", "models", "metrics") for f in (project.path / d).rglob("*")]
+    return {
+        f.relative_to(project.path).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest()
+        for f in files
+        if f.is_file() and f.name != ".gitignore"
+    }
+
+
+def test_the_first_run_gives_a_good_classifier_and_one_mlflow_run(project):
+    evaluation = json.loads((project.path / "metrics/evaluation.json").read_text())
+    assert evaluation["average_precision"] >= 0.72
+    found = runs(project)
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    assert found.run_id.tolist() == [run_id]
+    assert found.status.tolist() == ["FINISHED"]
+
+
+def test_only_what_changed_runs_again(project):
+    assert project.repro() == []
+    project.set("clustering", "alpha", 10)
+    assert "cluster:" in project.run("dvc", "status").stdout
+    assert project.repro() == ["cluster", "train_classifier", "evaluate", "track"]
+    assert len(runs(project)) == 2
+    changed = json.loads((project.path / "metrics/run.json").read_text())
+    for command in ("metrics diff", "params diff", "plots diff --json"):
+        said = project.run("dvc", *command.split()).stdout
+        assert "clustering" in said or "average_precision" in said
+    project.run("git", "checkout", "params.yaml")
+    assert project.repro() == []
+    assert len(runs(project)) == 2
+    assert json.loads((project.path / "metrics/run.json").read_text()) != changed
+    assert project.run("git", "status", "--porcelain").stdout == ""
+
+
+def test_a_change_of_the_held_out_fold_leaves_the_noise_alone(project):
+    project.set("split", "fold", 1)
+    executed = project.repro("--dry")
+    assert executed[0] == "prepare"
+    project.repro("--single-item", "prepare")
+    assert "inject_noise" not in project.run("dvc", "status").stdout
+    project.run("git", "checkout", "params.yaml")
+    assert project.repro() == []
+
+
+def test_deleted_results_come_back_to_the_byte(project):
+    before = digests(project)
+    for directory in ("data", "models"):
+        shutil.rmtree(project.path / directory)
+    project.run("git", "checkout", "--", "data", "models")
+    project.run("dvc", "checkout")
+    assert digests(project) == before
+
+
+def test_the_same_inputs_give_the_same_bytes(project):
+    before = digests(project)
+    project.repro("--force", "--downstream", "prepare")
+    after = digests(project)
+    assert {name for name in before if before[name] != after[name]} == {"metrics/run.json"}
+    project.run("git", "checkout", "dvc.lock")
+    project.run("dvc", "checkout")
+    assert digests(project) == before
+
+
+def test_a_remote_brings_back_what_was_pushed(project, tmp_path):
+    before = digests(project)
+    project.run("dvc", "remote", "add", "--local", "--default", "backup", str(tmp_path))
+    project.run("dvc", "push", "--run-cache")
+    for lost in ("data", "models", ".dvc/cache"):
+        shutil.rmtree(project.path / lost)
+    project.run("git", "checkout", "--", "data", "models")
+    project.run("dvc", "pull", "--run-cache")
+    assert digests(project) == before
+    assert project.repro() == []
+
+
+def test_plots_show_the_course_and_the_quality_of_the_run(project):
+    shown = json.loads(project.run("dvc", "plots", "show", "--json").stdout)
+    plots = shown.get("data", shown)
+    assert not shown.get("errors")
+    assert set(plots) == {
+        "objective",
+        "training",
+        "average_precision_per_label",
+        "pseudo_labels_of_candidates",
+        "memberships_of_candidates",
+        "metrics/overview.png",
+    }
+
+
+def test_queued_experiments_of_two_workers_land_in_the_one_store(project):
+    before = len(runs(project))
+    for alpha in ("0.1", "0.00001"):
+        project.run("dvc", "exp", "run", "--queue", "-S", f"clustering.alpha={alpha}")
+    project.run("dvc", "exp", "run", "--run-all", "--jobs", "2")
+    found = runs(project)
+    assert len(found) == before + 2
+    assert {"0.1", "1e-05"} <= set(found["params.clustering.alpha"])
+    shown = pd.read_csv(StringIO(project.run("dvc", "exp", "show", "--csv").stdout))
+    assert {0.1, 1e-5} <= set(shown["clustering.alpha"])
+    names = set(shown.Experiment.dropna())
+    assert set(found["tags.mlflow.runName"][:2]) <= names
+
+
+def test_a_mistake_in_the_settings_stops_the_run_and_leaves_the_results(project):
+    before = digests(project)
+    project.set("clustering", "alpha", -1)
+    done = project.run("dvc", "repro", check=False)
+    assert done.returncode != 0
+    assert "params.yaml: clustering.alpha: must be > 0, got -1" in done.stderr.splitlines()
+    assert "Traceback" not in done.stderr
+    project.run("git", "checkout", "params.yaml")
+    project.run("dvc", "checkout")
+    assert digests(project) == before
+
+
+def test_without_its_server_only_the_last_stage_fails(project):
+    project.set("tracking", "experiment", "elsewhere")
+    lost = {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+    done = project.run("dvc", "repro", check=False, **lost)
+    assert done.returncode != 0
+    assert "MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert project.repro() == ["track"]
+    project.run("git", "checkout", "params.yaml")
+    assert project.repro() == []
+
+
+@pytest.fixture
+def server(tmp_path):
+    """An MLflow server on loopback with a store of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
+    command += ["--artifacts-destination", str(tmp_path / "artifacts")]
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        },
+    )
+    try:
+        said = []
+        for line in process.stdout:  # until it is up, or has ended
+            said.append(line)
+            if "Uvicorn running on" in line:
+                break
+        else:
+            pytest.fail("".join(said))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
+    assert project.repro("--force", "--single-item", "track", MLFLOW_TRACKING_URI=server) == [
+        "track"
+    ]
+    mlflow.set_tracking_uri(server)
+    client = mlflow.MlflowClient()
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    run = client.get_run(run_id)
+
+    assert run.data.params["clustering.alpha"] == "1.0"
+    assert run.data.params["noise.candidates"] == "9"
+    evaluation = json.loads((project.path / "metrics/evaluation.json").read_text())
+    assert run.data.metrics["average_precision"] == evaluation["average_precision"]
+    assert run.data.metrics["noise_auc.pi"] == evaluation["noise_auc"]["pi"]
+    for name, column in (
+        ("clustering", "objective"),
+        ("clustering", "change"),
+        ("training", "validation_loss"),
+    ):
+        course = pd.read_csv(project.path / f"metrics/{name}.csv")
+        points = client.get_metric_history(run_id, f"{name}.{column}")
+        logged = {point.step: point.value for point in points}
+        assert logged == dict(zip(course.iloc[:, 0], course[column], strict=True))
+
+    lock = yaml.safe_load((project.path / "dvc.lock").read_text())["stages"]
+    hashes = {out["path"]: out["md5"] for s in lock.values() for out in s["outs"]}
+    head = project.run("git", "rev-parse", "HEAD").stdout.strip()
+    assert run.data.tags["git.commit"] == head
+    assert run.data.tags["dvc.pseudo_labels"] == hashes["data/pseudo_labels.parquet"]
+    table = (project.path / "data/pseudo_labels.parquet").read_bytes()
+    assert hashes["data/pseudo_labels.parquet"] == hashlib.md5(table).hexdigest()
+    (data,) = run.inputs.dataset_inputs
+    assert data.dataset.name == "yeast"
+    assert f"{data.dataset.digest}.dir" == hashes["data/prepared"]
+
+    copy = mlflow.artifacts.download_artifacts(
+        run_id=run_id, artifact_path="data/pseudo_labels.parquet", dst_path=str(tmp_path)
+    )
+    assert Path(copy).read_bytes() == table
+    logged = {f.path for d in ("", "metrics") for f in client.list_artifacts(run_id, d)}
+    assert {"params.yaml", "dvc.lock", "metrics/overview.png"} <= logged
+
+    (output,) = run.outputs.model_outputs
+    model = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
+    names = json.loads((project.path / "data/prepared/names.json").read_text())
+    test = np.load(project.path / "data/split.npy")
+    features = np.load(project.path / "data/prepared/features.npy")[test]
+    scores = model.predict(pd.DataFrame(features, columns=names["features"]))
+    expected = pd.read_parquet(project.path / "data/predictions.parquet")
+    pd.testing.assert_frame_equal(scores, expected.drop(columns="instance"))

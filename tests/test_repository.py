@@ -1,0 +1,106 @@
+"""The project's own promises: what depends on what, and who may import whom."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+
+STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+NEVER_CHANGE_RESULTS = {"wscpml/settings.py", "wscpml/errors.py", "stages/__init__.py"}
+
+
+def module_file(name: str) -> Path | None:
+    path = ROOT / name.replace(".", "/")
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file():
+            return file.relative_to(ROOT)
+    return None
+
+
+def imports(file: Path) -> set[Path]:
+    """Files of this project that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {file for name in names if (file := module_file(name))}
+    return found - {file, Path("wscpml/__init__.py")}
+
+
+def code_behind(file: Path) -> set[Path]:
+    """The file and all that it imports, near and far, that can change what a stage writes."""
+    seen, waiting = set(), {file}
+    while waiting:
+        seen |= waiting
+        near = {imported for file in waiting for imported in imports(file)}
+        waiting = {f for f in near if f.as_posix() not in NEVER_CHANGE_RESULTS} - seen
+    return seen
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_depends_on_the_code_behind_it(stage):
+    declared = [Path(dep) for dep in STAGES[stage]["deps"]]
+    code = code_behind(Path(f"stages/{stage}.py"))
+    missing = [f for f in code if f not in declared and not set(f.parents) & set(declared)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_is_named_like_its_script_and_says_what_it_does(stage):
+    assert STAGES[stage]["cmd"] == f"python -m stages.{stage}"
+    assert STAGES[stage]["desc"]
+
+
+def test_the_stages_are_those_of_the_method_in_order():
+    assert list(STAGES) == [
+        "prepare",
+        "inject_noise",
+        "learn_prototypes",
+        "build_confidence",
+        "cluster",
+        "train_classifier",
+        "evaluate",
+        "track",
+    ]
+
+
+def importers(package: str) -> set[str]:
+    files = [f for folder in ("wscpml", "stages") for f in (ROOT / folder).rglob("*.py")]
+    found = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.partition(".")[0] == package for name in names):
+                found.add(file.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_only_tracking_talks_to_mlflow():
+    assert importers("mlflow") == {"wscpml/tracking.py"}
+
+
+def test_only_the_classifier_imports_torch():
+    assert importers("torch") == {"wscpml/classifier.py"}
+
+
+def test_every_direct_dependency_is_pinned_to_the_version_that_is_tested():
+    from importlib.metadata import requires, version
+
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+    direct = [Requirement(line) for line in requires("wscpml") or []]
+    assert len(direct) > 15
+    for requirement in direct:
+        pin = pins[canonicalize_name(requirement.name)]
+        assert pin.specifier.contains(version(requirement.name)), requirement.name
