@@ -23,7 +23,7 @@ def track(settings: Settings) -> None:
         evaluation[f"label_average_precision.{label}"] = value
     courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("clustering", "training")}
     result = tracking.Result(
-        name=os.environ.get("DVC_EXP_NAME") or run_name(settings),
+        name=run_name(settings, os.environ.get("DVC_EXP_NAME")),
         params=flat(settings.model_dump()),
         metrics={name: value for name, value in evaluation.items() if not pd.isna(value)},
         courses=courses,
@@ -46,12 +46,11 @@ def track(settings: Settings) -> None:
     artifacts.write("metrics/run.json", {"run_id": run_id})
 
 
-def run_name(settings: Settings) -> str:
-    """What tells runs apart in MLflow's table."""
-    chosen = settings.clustering
-    return (
-        f"{settings.dataset.name}-{settings.noise.candidates} a={chosen.alpha:g} b={chosen.beta:g}"
-    )
+def run_name(settings: Settings, experiment: str | None) -> str:
+    """What tells runs apart in MLflow's table, with the name that `dvc exp show` has for it."""
+    data, chosen = f"{settings.dataset.name}-{settings.noise.candidates}", settings.clustering
+    suffix = f" ({experiment})" if experiment else ""
+    return f"{data} alpha={chosen.alpha:g} beta={chosen.beta:g}{suffix}"
 
 
 def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:

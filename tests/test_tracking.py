@@ -104,7 +104,9 @@ def test_nested_settings_become_dotted_names():
 
 
 def test_a_run_is_named_by_what_tells_it_apart():
-    assert track.run_name(settings.load(ROOT / "params.yaml")) == "yeast-9 a=1 b=1"
+    committed = settings.load(ROOT / "params.yaml")
+    assert track.run_name(committed, None) == "yeast-9 alpha=1 beta=1"
+    assert track.run_name(committed, "gauge-here") == "yeast-9 alpha=1 beta=1 (gauge-here)"
 
 
 def test_the_served_model_wants_the_features_by_name():
