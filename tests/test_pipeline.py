@@ -42,8 +42,12 @@ def commit(project: Project, message: str) -> None:
     project.run("git", "commit", "--quiet", "--allow-empty", "--message", message)
 
 
+def store(project: Project) -> str:
+    return f"sqlite:///{project.path}/mlflow.db"
+
+
 def runs(project: Project) -> pd.DataFrame:
-    mlflow.set_tracking_uri(f"sqlite:///{project.path}/mlflow.db")
+    mlflow.set_tracking_uri(store(project))
     return mlflow.search_runs(search_all_experiments=True)
 
 
@@ -112,16 +116,56 @@ def test_the_same_inputs_give_the_same_bytes(project):
     assert digests(project) == before
 
 
+def test_versions_come_back_by_git_and_dvc_or_from_the_mlflow_run(project, tmp_path):
+    first = digests(project)
+    project.set("clustering", "alpha", 10)
+    assert project.repro() == []  # the run cache still knows it
+    commit(project, "alpha = 10")
+    project.run("git", "tag", "alpha-10")
+    second = digests(project)
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    project.run("git", "reset", "--quiet", "--hard", "HEAD~1")
+    project.run("dvc", "checkout")
+    assert digests(project) == first
+
+    table = "data/pseudo_labels.parquet"
+    old = tmp_path / "old.parquet"
+    project.run("dvc", "get", ".", table, "--rev", "alpha-10", "--out", str(old))
+    assert hashlib.sha256(old.read_bytes()).hexdigest() == second[table] != first[table]
+
+    mlflow.artifacts.download_artifacts(
+        run_id=run_id,
+        artifact_path="dvc.lock",
+        dst_path=str(project.path),
+        tracking_uri=store(project),
+    )
+    project.run("dvc", "checkout", "cluster", "train_classifier", "evaluate")
+    assert digests(project)[table] == second[table]
+    project.run("git", "checkout", "dvc.lock")
+    project.run("dvc", "checkout")
+    assert digests(project) == first
+
+
 def test_a_remote_brings_back_what_was_pushed(project, tmp_path):
     before = digests(project)
-    project.run("dvc", "remote", "add", "--local", "--default", "backup", str(tmp_path))
-    project.run("dvc", "push", "--run-cache")
-    for lost in ("data", "models", ".dvc/cache"):
+    project.run("dvc", "remote", "add", "--local", "--default", "backup", str(tmp_path / "remote"))
+    project.run("dvc", "push", "--all-tags")
+    shutil.move(project.path / ".dvc/cache", tmp_path / "cache")
+    for lost in ("data", "models"):
         shutil.rmtree(project.path / lost)
     project.run("git", "checkout", "--", "data", "models")
-    project.run("dvc", "pull", "--run-cache")
+    project.run("dvc", "pull")
     assert digests(project) == before
     assert project.repro() == []
+    project.run("git", "checkout", "--quiet", "--detach", "alpha-10")
+    project.run("dvc", "pull")
+    assert digests(project) != before
+    project.run("git", "checkout", "--quiet", "-")
+    shutil.rmtree(project.path / ".dvc/cache")
+    shutil.move(tmp_path / "cache", project.path / ".dvc/cache")
+    project.run("dvc", "checkout")
+    project.run("dvc", "remote", "remove", "--local", "backup")
+    assert digests(project) == before
 
 
 def test_plots_show_the_course_and_the_quality_of_the_run(project):

@@ -36,6 +36,7 @@ from wscpml.model import Model  # noqa: E402
 
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
 PACKAGE = Path(__file__).parent
+TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _experiment_id(name: str) -> str:
             return str(found.experiment_id)
         has_server = urlsplit(store_uri()).scheme.startswith("http")
         location = None if has_server else (project_root() / "mlruns").as_uri()
-        return str(mlflow.create_experiment(name, artifact_location=location))
+        return str(mlflow.create_experiment(name, location, TRAINING_PAGES))
 
 
 @contextmanager
