@@ -7,8 +7,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 run: .venv/installed
 	python -m wscpml.settings
-	dvc repro
-	dvc metrics show
+	python -m dvc repro
+	python -m dvc metrics show
 
 test: .venv/installed
 	python -m pytest
@@ -17,20 +17,20 @@ ui: .venv/installed
 	python -m wscpml.tracking $(PORT)
 
 lint: .venv/installed
-	ruff check
-	ruff format --check
-	mypy
+	python -m ruff check
+	python -m ruff format --check
+	python -m mypy
 
 format: .venv/installed
-	ruff check --fix
-	ruff format
+	python -m ruff check --fix
+	python -m ruff format
 
 # Log the present result once more, e.g. into another or an emptied MLflow store.
 track: .venv/installed
-	dvc repro --force --single-item track
+	python -m dvc repro --force --single-item track
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@

@@ -144,7 +144,7 @@ def main() -> None:
     figures = measure(options.quick)
     print(table(figures))
     if options.json:
-        artifacts.write(options.json, figures)
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

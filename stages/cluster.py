@@ -2,9 +2,6 @@
 
 import sys
 
-import numpy as np
-import pandas as pd
-
 from stages import inputs, run
 from wscpml import artifacts, clustering
 from wscpml.settings import Settings
@@ -23,18 +20,12 @@ def cluster(settings: Settings) -> None:
             f"after {len(result.course)} iterations",
             file=sys.stderr,
         )
-    names = artifacts.read("data/prepared/names.json")
-    row, label = np.nonzero(candidates)
-    table = pd.DataFrame(
-        {
-            "instance": np.array(names["instances"])[inputs.rows("train")][row],
-            "label": pd.Categorical.from_codes(label, categories=names["labels"]),
-            "B": confidence[row, label],
-            "pi": result.memberships[row, label],
-            "F": result.pseudo_labels[row, label],
-        }
+    chosen = candidates == 1
+    table = inputs.candidate_pairs().assign(
+        B=confidence[chosen], pi=result.memberships[chosen], F=result.pseudo_labels[chosen]
     )
     artifacts.write("data/pseudo_labels.parquet", table)
+    artifacts.write("data/pseudo_labels.csv", table)
     artifacts.write("data/cluster_prototypes.npy", result.prototypes)
     artifacts.write("metrics/clustering.csv", result.course)
 

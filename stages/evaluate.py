@@ -1,5 +1,7 @@
 """Score the classifier on the held-out rows, and the pseudo-labels on the training rows."""
 
+import sys
+
 import pandas as pd
 
 from stages import inputs, run
@@ -11,29 +13,30 @@ from wscpml.settings import Settings
 def evaluate(settings: Settings) -> None:
     """Write predictions, the metrics as files, and a picture of them all."""
     model = Model.from_files(artifacts.read_directory("models/classifier", Model.FILES))
-    all_truth = artifacts.read("data/prepared/truth.npy")
-    truth = all_truth[inputs.rows("test")]
+    truth = inputs.truth("test")
     scores = model.predict_proba(inputs.raw_features("test"))
 
     candidates = inputs.candidates("train")
-    pseudo_labels = artifacts.read("data/pseudo_labels.parquet")
+    pseudo_labels = inputs.pseudo_labels()
     courses = [artifacts.read(f"metrics/{name}.csv") for name in ("clustering", "training")]
-    true = all_truth[inputs.rows("train")][candidates == 1]
+    true = inputs.truth("train")[candidates == 1]
 
     measured = metrics.evaluate(truth, scores, settings.evaluation.threshold)
-    noise_auc = {name: metrics.noise_auc(true, pseudo_labels[name]) for name in ("B", "pi", "F")}
+    quantities = {name: pseudo_labels[name] for name in ("B", "pi", "F")}
+    noise_auc = {name: metrics.noise_auc(true, score) for name, score in quantities.items()}
     per_label = pd.DataFrame(
         {
             "label": model.label_names,
-            "frequency": truth.mean(axis=0),
+            "frequency": truth.sum(axis=0) / max(len(truth), 1),
             "average_precision": metrics.label_average_precision(truth, scores),
         }
     )
-    histogram = metrics.candidate_histogram(true, {k: pseudo_labels[k] for k in ("F", "pi")})
+    histogram = metrics.candidate_histogram(true, quantities)
     predictions = pd.DataFrame(scores, columns=model.label_names)
-    instances = artifacts.read("data/prepared/names.json")["instances"]
-    predictions.insert(0, "instance", pd.array(instances)[inputs.rows("test")])
+    predictions.insert(0, "instance", inputs.instances("test"))
 
+    if not len(truth):
+        print("no rows are held out: the classifier was not measured", file=sys.stderr)
     artifacts.write("data/predictions.parquet", predictions)
     artifacts.write("metrics/per_label.csv", per_label)
     artifacts.write("metrics/candidates.csv", histogram)

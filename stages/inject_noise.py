@@ -1,20 +1,39 @@
 """Make candidates of the truth, unless the data set brings its own."""
 
-from pathlib import Path
-
-from stages import run
+from stages import inputs, run
 from wscpml import artifacts, noise
+from wscpml.arrays import Array
+from wscpml.randomness import stream
 from wscpml.settings import Settings
 
 
 def inject_noise(settings: Settings) -> None:
     """Write data/candidates.npy, for all rows: noise comes before the folds."""
-    if Path("data/prepared/candidates.npy").exists():
-        candidates = artifacts.read("data/prepared/candidates.npy")
-    else:
-        truth = artifacts.read("data/prepared/truth.npy")
-        candidates = noise.pad_candidates(truth, settings.noise.candidates, settings.rng("noise"))
+    truth, candidates = inputs.given("truth"), inputs.given("candidates")
+    if candidates is None:
+        assert truth is not None  # a data set brings at least one of them
+        candidates = noisy(truth, settings)
+    reached = {} if truth is None else noise.summary(truth, candidates)
     artifacts.write("data/candidates.npy", candidates)
+    artifacts.write("metrics/noise.json", reached)
+    if reached:
+        print(
+            f"{reached['average_candidates']:.2f} candidates a row, {reached['false_share']:.1%} "
+            f"of them false; {reached['rate']:.1%} of all false labels are candidates"
+        )
+
+
+def noisy(truth: Array, settings: Settings) -> Array:
+    """Candidates by the noise model that the settings name."""
+    chosen, rng = settings.noise, stream(settings.seed, "noise")
+    if chosen.kind == "pad":
+        return noise.pad_candidates(truth, chosen.candidates, rng)
+    if chosen.kind == "uniform":
+        return noise.uniform(truth, chosen.rate, rng)
+    if chosen.kind == "label_dependent":
+        return noise.label_dependent(truth, chosen.rate, rng)
+    features = artifacts.read_matrix("data/prepared", "features")
+    return noise.instance_dependent(truth, features, chosen.rate, rng)
 
 
 if __name__ == "__main__":

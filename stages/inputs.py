@@ -1,8 +1,24 @@
 """What several stages read: the rows of one side of the split."""
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from wscpml import artifacts
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
+from wscpml.errors import UserError
 from wscpml.features import FeatureMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def given(name: str) -> Array | None:
+    """The `truth` or the `candidates` that the data set itself brings, for all rows."""
+    if name not in artifacts.read("data/prepared/names.json")["given"]:
+        return None
+    labels: Array = artifacts.read(f"data/prepared/{name}.npy")
+    return labels
 
 
 def rows(side: str) -> Array:
@@ -11,15 +27,14 @@ def rows(side: str) -> Array:
     return test if side == "test" else ~test
 
 
-def raw_features(side: str) -> Array:
+def raw_features(side: str) -> Matrix:
     """Features of the rows as the data set has them."""
-    features: Array = artifacts.read("data/prepared/features.npy")[rows(side)]
-    return features
+    return artifacts.read_matrix("data/prepared", "features")[rows(side)]
 
 
 def feature_map() -> FeatureMap:
     """The map from raw features to those that the method sees."""
-    return FeatureMap(**artifacts.read("data/prototypes/feature_map.npz"))
+    return FeatureMap.from_arrays(artifacts.read("data/prototypes/feature_map.npz"))
 
 
 def mapped_features(side: str) -> Array:
@@ -31,3 +46,40 @@ def candidates(side: str) -> Array:
     """Candidate labels of the rows."""
     labels: Array = artifacts.read("data/candidates.npy")[rows(side)]
     return labels
+
+
+def truth(side: str) -> Array:
+    """True labels of the rows; -1 where the data set has none."""
+    labels = given("truth")
+    return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]
+
+
+def pseudo_labels() -> "pd.DataFrame":
+    """The table of pseudo-labels, a row for each candidate of the training rows, in their order."""
+    table = artifacts.read("data/pseudo_labels.parquet")
+    expected = candidate_pairs()
+    if not table[["instance", "label"]].astype(str).equals(expected.astype(str)):
+        raise UserError(
+            "data/pseudo_labels.parquet: its rows are not the candidates of the training rows; "
+            "`dvc checkout` gets it back, `dvc repro` makes it anew"
+        )
+    return table
+
+
+def candidate_pairs() -> "pd.DataFrame":
+    """Instance and label of each candidate of the training rows, row by row."""
+    import pandas as pd
+
+    names = artifacts.read("data/prepared/names.json")
+    row, label = np.nonzero(candidates("train"))
+    return pd.DataFrame(
+        {
+            "instance": instances("train")[row],
+            "label": pd.Categorical.from_codes(label, categories=names["labels"]),
+        }
+    )
+
+
+def instances(side: str) -> Array:
+    """Ids of the rows."""
+    return np.array(artifacts.read("data/prepared/names.json")["instances"])[rows(side)]

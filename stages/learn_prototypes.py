@@ -1,21 +1,22 @@
 """Stage 1 of the method: fit the feature map and learn the initial prototypes."""
 
-from dataclasses import asdict
-
 from stages import inputs, run
 from wscpml import artifacts, features, prototypes
+from wscpml.randomness import stream
 from wscpml.settings import Settings
 
 
 def learn_prototypes(settings: Settings) -> None:
     """Write data/prototypes/: the fitted feature map and both kinds of prototypes."""
     X = inputs.raw_features("train")
-    feature_map = features.fit(X, **settings.features.model_dump(), rng=settings.rng("anchors"))
+    feature_map = features.fit(
+        X, **settings.features.model_dump(), rng=stream(settings.seed, "anchors")
+    )
     positive, negative = prototypes.learn(feature_map(X), inputs.candidates("train"))
     artifacts.write_directory(
         "data/prototypes",
         {
-            "feature_map.npz": asdict(feature_map),
+            "feature_map.npz": feature_map.to_arrays(),
             "prototypes.npz": {"positive": positive, "negative": negative},
         },
     )

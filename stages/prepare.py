@@ -1,25 +1,44 @@
-"""Read the data set, and hold one fold of its rows out for the test."""
+"""Read and check the data set, and hold one fold of its rows out for the test."""
+
+import sys
 
 from stages import run
-from wscpml import artifacts, datasets, splits
+from wscpml import artifacts, splits
+from wscpml.arrays import compact
+from wscpml.datasets import own
+from wscpml.datasets.dataset import check
+from wscpml.datasets.registry import REGISTRY
+from wscpml.randomness import stream
 from wscpml.settings import Settings
 
 
 def prepare(settings: Settings) -> None:
     """Write data/prepared/ and data/split.npy (True for a test row)."""
-    data = datasets.REGISTRY[settings.dataset.name]()
+    chosen = settings.dataset
+    if chosen.name:
+        data = REGISTRY[chosen.name].load()
+    else:
+        data = own.load(own.Sources(**chosen.model_dump(exclude={"name"})))
+    for warning in check(data, chosen.title):
+        print(warning, file=sys.stderr)
+    given = {"truth": data.truth, "candidates": data.candidates}
+    given = {name: labels for name, labels in given.items() if labels is not None}
     names = {
+        "given": list(given),
         "features": data.feature_names,
         "labels": data.label_names,
         "instances": data.instance_ids,
     }
-    contents = {"features.npy": data.features, "names.json": names}
-    if data.truth is not None:
-        contents["truth.npy"] = data.truth
-    if data.candidates is not None:
-        contents["candidates.npy"] = data.candidates
+    contents = {
+        "names.json": names,
+        **artifacts.matrix_file("features", compact(data.features)),
+        **{f"{name}.npy": labels for name, labels in given.items()},
+    }
     split = settings.split
-    test = splits.held_out(len(data.features), split.folds, split.fold, settings.rng("split"))
+    fold = split.fold if data.truth is not None else None
+    test = splits.held_out(
+        len(data.instance_ids), split.folds, fold, stream(settings.seed, "split")
+    )
     artifacts.write_directory("data/prepared", contents)
     artifacts.write("data/split.npy", test)
 

@@ -1,46 +1,60 @@
 """Log the result of the pipeline as one MLflow run, from the files that it left."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from stages import run
 from wscpml import artifacts, tracking
+from wscpml.arrays import to_dense
 from wscpml.settings import Settings
+
+FILES = [
+    "params.yaml",
+    "dvc.yaml",
+    "dvc.lock",
+    "data/pseudo_labels.parquet",
+    "data/predictions.parquet",
+    "metrics/clustering.csv",
+    "metrics/training.csv",
+    "metrics/per_label.csv",
+    "metrics/candidates.csv",
+    "metrics/noise.json",
+    "metrics/evaluation.json",
+    "metrics/overview.png",
+]
 
 
 def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
     hashes = dvc_hashes()
-    features = artifacts.read("data/prepared/features.npy")
-    evaluation = flat(artifacts.read("metrics/evaluation.json"))
+    features = artifacts.read_matrix("data/prepared", "features")
+    measured = flat(artifacts.read("metrics/evaluation.json"))
+    measured |= flat({"noise": artifacts.read("metrics/noise.json")})
     labels = artifacts.read("metrics/per_label.csv")
     for label, value in zip(labels.label, labels.average_precision, strict=True):
-        evaluation[f"label_average_precision.{label}"] = value
+        measured[metric_name(f"label_average_precision.{label}")] = value
     courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("clustering", "training")}
     result = tracking.Result(
         name=run_name(settings, os.environ.get("DVC_EXP_NAME")),
         params=flat(settings.model_dump()),
-        metrics={name: value for name, value in evaluation.items() if not pd.isna(value)},
+        metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(hashes),
-        files=[
-            *[Path(name) for name in ("params.yaml", "dvc.yaml", "dvc.lock")],
-            Path("data/pseudo_labels.parquet"),
-            Path("data/predictions.parquet"),
-            *sorted(Path("metrics").glob("*.csv")),
-            Path("metrics/evaluation.json"),
-            Path("metrics/overview.png"),
-        ],
+        files=[Path(name) for name in FILES],
         model=Path("models/classifier"),
-        features=features,
-        targets=artifacts.read("data/candidates.npy"),
-        dataset=settings.dataset.name,
+        example=to_dense(features[:2]),
+        dataset=settings.dataset.title,
         digest=hashes["data/prepared"].removesuffix(".dir"),
+        sizes={
+            "instances": features.shape[0],
+            "features": features.shape[1],
+            "labels": len(labels),
+        },
     )
     run_id = tracking.log_run(result, settings.tracking.experiment)
     artifacts.write("metrics/run.json", {"run_id": run_id})
@@ -48,9 +62,15 @@ def track(settings: Settings) -> None:
 
 def run_name(settings: Settings, experiment: str | None) -> str:
     """What tells runs apart in MLflow's table, with the name that `dvc exp show` has for it."""
-    data, chosen = f"{settings.dataset.name}-{settings.noise.candidates}", settings.clustering
+    chosen = settings.clustering
+    noise = f"-{settings.noise.candidates}" if settings.noise.kind == "pad" else ""
     suffix = f" ({experiment})" if experiment else ""
-    return f"{data} alpha={chosen.alpha:g} beta={chosen.beta:g}{suffix}"
+    return f"{settings.dataset.title}{noise} alpha={chosen.alpha:g} beta={chosen.beta:g}{suffix}"
+
+
+def metric_name(text: str) -> str:
+    """A name that MLflow takes, whatever a label is called."""
+    return re.sub(r"[^\w\-. :]", "_", text)
 
 
 def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -65,23 +85,28 @@ def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def dvc_hashes() -> dict[str, str]:
     """DVC's hash of every output so far, by path: what `dvc checkout` can bring back."""
-    lock = yaml.safe_load(Path("dvc.lock").read_text())
-    outs = [out for stage in lock["stages"].values() for out in stage.get("outs", [])]
-    return {out["path"]: out["md5"] for out in outs}
+    stages = artifacts.read("dvc.lock")["stages"].values()
+    return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
 
 
 def tags(hashes: dict[str, str]) -> dict[str, str]:
     """The way from the run back to code and data."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
     versions = {
         "dvc.data": hashes["data/prepared"],
         "dvc.candidates": hashes["data/candidates.npy"],
         "dvc.pseudo_labels": hashes["data/pseudo_labels.parquet"],
         "dvc.model": hashes["models/classifier"],
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
-        "git.commit": commit.stdout.strip(),
+        "git.commit": git("rev-parse", "--verify", "HEAD"),
+        "git.changed": git("status", "--porcelain", "--untracked-files=no") and "yes",
     }
     return {name: value for name, value in versions.items() if value}
+
+
+def git(*command: str) -> str:
+    """What a git command says, or nothing where it fails."""
+    done = subprocess.run(["git", *command], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 if __name__ == "__main__":

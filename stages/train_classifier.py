@@ -8,6 +8,7 @@ from tqdm import tqdm
 from stages import inputs, run
 from wscpml import artifacts, classifier
 from wscpml.model import Model
+from wscpml.randomness import stream
 from wscpml.settings import Settings
 
 
@@ -15,13 +16,13 @@ def train_classifier(settings: Settings) -> None:
     """Write models/classifier/ (all that prediction needs) and the course of the training."""
     candidates = inputs.candidates("train")
     pseudo_labels = np.zeros(candidates.shape)
-    pseudo_labels[candidates == 1] = artifacts.read("data/pseudo_labels.parquet").F
+    pseudo_labels[candidates == 1] = inputs.pseudo_labels().F
     network, course = classifier.fit(
         inputs.mapped_features("train"),
         candidates,
         pseudo_labels,
         **settings.classifier.model_dump(),
-        rng=settings.rng("classifier"),
+        rng=stream(settings.seed, "classifier"),
         progress=partial(tqdm, desc="epochs", disable=None, leave=False),
     )
     names = artifacts.read("data/prepared/names.json")

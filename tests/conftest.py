@@ -1,7 +1,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import hypothesis
@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from benchmarks import ROOT, copy_project
-from wscpml import datasets
 from wscpml.datasets.dataset import Dataset
+from wscpml.datasets.registry import REGISTRY, Named
 
 if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
     hypothesis.settings.register_profile("local", deadline=None)
@@ -24,25 +24,32 @@ def params():
     return yaml.safe_load((ROOT / "params.yaml").read_text())
 
 
-def tiny() -> Dataset:
+class Tiny(Named):
     """A data set of 60 rows, 5 features and 4 labels that follow the features."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 5))
-    return Dataset(
-        features=X,
-        truth=(X[:, :4] > 0.5).astype(np.uint8),
-        candidates=None,
-        feature_names=list("abcde"),
-        label_names=["rock", "jazz", "NA", "folk"],
-        instance_ids=[f"song {i}" for i in range(60)],
-    )
+
+    def __init__(self, **changes):
+        super().__init__(60, 5, 4, 1.2, citation="", note="")
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 5))
+        data = Dataset(
+            features=X,
+            truth=(X[:, :4] > 0.5).astype(np.uint8),
+            candidates=None,
+            feature_names=list("abcde"),
+            label_names=["rock", "R&B (80s)", "NA", "01"],
+            instance_ids=[f"song {i}" for i in range(60)],
+        )
+        object.__setattr__(self, "data", replace(data, **changes))
+
+    def load(self):
+        return self.data
 
 
 @pytest.fixture
 def tiny_project(tmp_path, monkeypatch, params):
     """An empty directory whose settings name the tiny data set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(datasets.REGISTRY, "tiny", tiny)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny())
     params["dataset"]["name"] = "tiny"
     params["noise"]["candidates"] = 2
     params["classifier"]["max_epochs"] = 5

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from wscpml.datasets import REGISTRY, river
+from wscpml.datasets import river
+from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 
 
 def test_yeast_is_the_set_of_the_papers_table():
-    data = REGISTRY["yeast"]()
+    data = REGISTRY["yeast"].load()
     assert data.features.shape == (2417, 103)
     assert data.truth.shape == (2417, 14)
     assert round(data.truth.sum(axis=1).mean(), 2) == 4.24

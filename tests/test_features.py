@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
-from wscpml import features
+from wscpml import arrays, features
 from wscpml.arrays import squared_distances
 
 
@@ -21,6 +22,12 @@ def test_squared_distances_are_those_of_the_definition():
     literal = ((X[:, None] - points[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(squared_distances(X, points), literal, rtol=1e-9)
     assert squared_distances(X, X).min() >= 0
+
+
+def test_squared_distances_keep_their_digits_far_from_zero():
+    points = rng().normal(size=(4, 3))
+    exact = squared_distances(X, points)
+    np.testing.assert_allclose(squared_distances(X + 2.0**30, points + 2.0**30), exact, rtol=1e-5)
 
 
 def test_min_max_maps_training_columns_onto_minus_one_to_one():
@@ -72,3 +79,36 @@ def test_anchors_are_distinct_training_rows_and_no_more_than_there_are():
 def test_rows_all_alike_map_to_zero():
     same = np.ones((5, 3))
     np.testing.assert_array_equal(fit(same, kernel="rbf")(same), np.zeros((5, 5)))
+
+
+SPARSE = sparse.random_array((40, 6), density=0.3, rng=rng(), format="csr")
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "zscore", "none"])
+def test_sparse_features_map_as_dense_ones_do(scaling):
+    dense, kept = (fit(rows, scaling, "rbf") for rows in (SPARSE.toarray(), SPARSE))
+    assert sparse.issparse(kept.anchors)
+    np.testing.assert_allclose(kept(SPARSE), dense(SPARSE.toarray()), atol=1e-12)
+    np.testing.assert_allclose(kept(SPARSE[:3]), kept(SPARSE)[:3])
+
+
+def test_without_a_kernel_sparse_features_are_scaled_and_not_shifted():
+    shift = fit(SPARSE.toarray())(SPARSE.toarray()) - fit(SPARSE)(SPARSE)
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[0], shift.shape), atol=1e-12)
+
+
+def test_sparse_rows_are_taken_in_blocks(monkeypatch):
+    whole = squared_distances(SPARSE, SPARSE)
+    monkeypatch.setattr(arrays, "ROWS_AT_ONCE", 7)
+    np.testing.assert_allclose(squared_distances(SPARSE, SPARSE), whole)
+    literal = ((SPARSE.toarray()[:, None] - SPARSE.toarray()[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(whole, literal, atol=1e-12)
+    np.testing.assert_allclose(squared_distances(SPARSE, SPARSE.toarray()), literal, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [X, SPARSE])
+@pytest.mark.parametrize("kernel", ["rbf", "none"])
+def test_a_map_survives_being_taken_apart(rows, kernel):
+    feature_map = fit(rows, kernel=kernel)
+    again = features.FeatureMap.from_arrays(feature_map.to_arrays())
+    np.testing.assert_array_equal(again(rows), feature_map(rows))

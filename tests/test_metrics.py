@@ -92,6 +92,6 @@ def test_noise_auc_is_one_for_a_perfect_score_and_none_without_noise():
 def test_histogram_shares_sum_to_one_and_values_above_one_count_as_one():
     true = np.array([1, 1, 0, 0])
     table = metrics.candidate_histogram(true, {"F": np.array([0.0, 1.0, 2.0, 0.55])}, bins=10)
-    assert table.columns.tolist() == ["value", "F_true", "F_false"]
+    assert table.columns.tolist() == ["value", "F_true", "F_false", "F_unknown"]
     assert table.F_true.tolist() == [0.5, *[0] * 8, 0.5]
     assert table.F_false.tolist() == [*[0] * 5, 0.5, *[0] * 3, 0.5]

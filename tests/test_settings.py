@@ -50,7 +50,13 @@ def test_every_knob_has_a_comment():
         ("classifier", "validation_share", 1, "classifier.validation_share: must be < 1, got 1"),
         ("split", "fold", 10, "split.fold: must be < split.folds = 10, got 10"),
         ("split", "fold", -1, "split.fold: must be >= 0, got -1"),
-        ("dataset", "name", "beast", "dataset.name: must be one of yeast, got 'beast'"),
+        (
+            "dataset",
+            "features",
+            "x.csv",
+            "dataset: features is for files of your own; set name to null to use them",
+        ),
+        ("dataset", "name", None, "dataset: give the name of a data set, or features of your own"),
         (
             "confidence",
             "theta",
@@ -100,8 +106,27 @@ def test_a_file_that_is_missing_empty_or_no_yaml_is_told_so(tmp_path):
     assert mistakes(tmp_path, "a: [1")[0].startswith("is not valid YAML")
 
 
-def test_each_purpose_has_random_numbers_of_its_own():
-    loaded = settings.load(ROOT / "params.yaml")
-    draws = {purpose: loaded.rng(purpose).random() for purpose in ("noise", "split", "noise ")}
-    assert len(set(draws.values())) == 3
-    assert loaded.rng("noise").random() == draws["noise"]
+def test_an_unknown_data_set_is_told_the_known_ones(tmp_path, params):
+    params["dataset"]["name"] = "beast"
+    (line,) = mistakes(tmp_path, params)
+    assert line.startswith("dataset.name: must be one of Mirflickr, ")
+    assert line.endswith("corel5k-11, got 'beast'")
+
+
+def test_a_short_name_is_a_setting_of_the_paper(tmp_path, params):
+    params["dataset"]["name"] = "emotions-5"
+    params["noise"]["kind"] = "uniform"
+    loaded = load(tmp_path, params)
+    assert loaded.dataset.name == "emotions"
+    assert (loaded.noise.kind, loaded.noise.candidates) == ("pad", 5)
+
+
+def test_files_of_ones_own_need_no_name(tmp_path, params):
+    params["dataset"] = {"features": "x.parquet", "candidates": "tags.csv", "truth": None}
+    loaded = load(tmp_path, params)
+    assert loaded.dataset.title == "x.parquet"
+
+
+def test_nothing_need_be_held_out(tmp_path, params):
+    params["split"]["fold"] = None
+    assert load(tmp_path, params).split.fold is None

@@ -11,6 +11,10 @@ def test_folds_share_out_all_rows_evenly():
     assert set(folds.sum(axis=1)) == {2, 3}
 
 
+def test_without_a_fold_nothing_is_held_out():
+    assert not held_out(23, 10, None, np.random.default_rng(0)).any()
+
+
 def test_folds_are_drawn_at_random():
     draws = [held_out(100, 10, 0, np.random.default_rng(seed)) for seed in (0, 1)]
     assert (draws[0] != draws[1]).any()

@@ -17,8 +17,9 @@ from stages import (
     prepare,
     train_classifier,
 )
-from tests.conftest import ROOT, tiny
-from wscpml import artifacts, datasets, settings
+from tests.conftest import ROOT, Tiny
+from wscpml import artifacts, settings
+from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 
 STAGES = {
@@ -75,13 +76,13 @@ def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
     candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
     assert len(pseudo_labels) == candidates[~test].sum()
     for row in pseudo_labels.sample(20, random_state=0).itertuples():
-        i, j = int(row.instance.split()[1]), tiny().label_names.index(row.label)
+        i, j = int(row.instance.split()[1]), Tiny().data.label_names.index(row.label)
         assert candidates[i, j] == 1
         assert not test[i]
     predictions = artifacts.read("data/predictions.parquet")
-    assert predictions.columns.tolist() == ["instance", "rock", "jazz", "NA", "folk"]
+    assert predictions.columns.tolist() == ["instance", "rock", "R&B (80s)", "NA", "01"]
     assert predictions.instance.tolist() == [f"song {i}" for i in np.flatnonzero(test)]
-    assert artifacts.read("metrics/per_label.csv").label.tolist() == tiny().label_names
+    assert artifacts.read("metrics/per_label.csv").label.tolist() == Tiny().data.label_names
 
 
 def test_noise_does_not_depend_on_the_fold(tiny_project, params):
@@ -97,10 +98,60 @@ def test_noise_does_not_depend_on_the_fold(tiny_project, params):
 
 def test_candidates_that_a_set_brings_are_kept(tiny_project, monkeypatch):
     own = np.ones((60, 4), np.uint8)
-    with_own = type(tiny())(**{**vars(tiny()), "candidates": own})
-    monkeypatch.setitem(datasets.REGISTRY, "tiny", lambda: with_own)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny(candidates=own))
     run_all("inject_noise")
     np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), own)
+
+
+def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
+    tiny_project, monkeypatch, capsys
+):
+    own = (np.arange(240).reshape(60, 4) % 3 > 0).astype(np.uint8)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny(candidates=own, truth=None))
+    run_all()
+    assert not artifacts.read("data/split.npy").any()
+    assert len(artifacts.read("data/pseudo_labels.csv")) == own.sum()
+    measured = artifacts.read("metrics/evaluation.json")
+    assert set(measured.pop("noise_auc").values()) == {None}
+    assert set(measured.values()) == {None}
+    assert artifacts.read("metrics/noise.json") == {}
+    assert "no rows are held out" in capsys.readouterr().err
+    histogram = artifacts.read("metrics/candidates.csv")
+    assert histogram.F_unknown.sum() == pytest.approx(1)
+    assert histogram.F_true.sum() == 0
+
+
+@pytest.mark.parametrize("kind", ["uniform", "label_dependent", "instance_dependent"])
+def test_other_noise_models_keep_the_truth_and_state_the_rate_they_reached(
+    tiny_project, kind, capsys
+):
+    changed = yaml.safe_load(Path("params.yaml").read_text())
+    changed["noise"] |= {"kind": kind, "rate": 0.4}
+    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    run_all("inject_noise")
+    candidates = artifacts.read("data/candidates.npy")
+    assert (candidates >= Tiny().data.truth).all()
+    reached = artifacts.read("metrics/noise.json")["rate"]
+    assert reached == pytest.approx(0.4, abs=0.1)
+    assert f"{reached:.1%} of all false labels are candidates" in capsys.readouterr().out
+
+
+def test_pseudo_labels_in_another_order_are_refused(tiny_project):
+    run_all("cluster")
+    table = artifacts.read("data/pseudo_labels.parquet")
+    for other in (table[::-1], table[:-1]):
+        artifacts.write("data/pseudo_labels.parquet", other)
+        with pytest.raises(UserError, match="its rows are not the candidates"):
+            STAGES["train_classifier"](settings.load())
+
+
+def test_sparse_features_run_through(tiny_project, monkeypatch):
+    dense = Tiny().data.features * (np.arange(300).reshape(60, 5) % 13 == 0)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny(features=dense))
+    run_all()
+    assert Path("data/prepared/features.npz").exists()
+    assert not Path("data/prepared/features.npy").exists()
+    assert 0 <= artifacts.read("metrics/evaluation.json")["ranking_loss"] <= 1
 
 
 def test_more_candidates_than_labels_leave_no_output(tiny_project, params):
@@ -154,7 +205,7 @@ def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, param
         assert done.returncode == 1
         assert done.stdout == ""
         assert done.stderr.splitlines() == [
-            "params.yaml: noise.kandidates: unknown key; known here: candidates",
+            "params.yaml: noise.kandidates: unknown key; known here: kind, candidates, rate",
             "params.yaml: clustering.alpha: must be > 0, got -1",
         ]
 

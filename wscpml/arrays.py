@@ -1,16 +1,71 @@
 """What the mathematics of several stages shares."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[Any]
+Matrix: TypeAlias = Any  # an Array, or a scipy CSR array
+
+DENSE_FROM = 0.1  # share of values other than 0
+ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
 
 
-def squared_distances(X: Array, points: Array) -> Array:
+def squared_distances(X: Matrix, points: Matrix) -> Array:
     """Squared Euclidean distances ``(n, k)`` of rows ``X`` to ``points`` ``(k, d)``."""
-    distances: Array = X @ (-2 * points.T)
-    distances += np.einsum("ij,ij->i", X, X)[:, None]
-    distances += np.einsum("ij,ij->i", points, points)
+    if sparse.issparse(X):
+        distances = np.empty((X.shape[0], points.shape[0]))
+        across = (-2 * points).T.tocsr() if sparse.issparse(points) else -2 * points.T
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):
+            product = X[start : start + ROWS_AT_ONCE] @ across
+            distances[start : start + ROWS_AT_ONCE] = to_dense(product)
+    else:
+        # What all points share would cancel, and take the digits with it.
+        known = points[~np.isnan(points).any(axis=1)]
+        centre = known.sum(axis=0) / max(len(known), 1)
+        X, points = X - centre, points - centre
+        distances = X @ (-2 * points.T)
+    distances += squared_norms(X)[:, None]
+    distances += squared_norms(points)
     return np.maximum(distances, 0, out=distances)
+
+
+def squared_norms(X: Matrix) -> Array:
+    """Squared Euclidean norm of each row, ``(n,)``."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def to_dense(X: Matrix) -> Array:
+    """The same matrix as a plain array."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def compact(X: Matrix) -> Matrix:
+    """The same matrix in float64: sparse if it is nearly empty, else dense."""
+    filled = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    if filled < DENSE_FROM * X.shape[0] * X.shape[1]:
+        return sparse.csr_array(X, dtype=np.float64)
+    return to_dense(X).astype(np.float64, copy=False)
+
+
+def pack(name: str, X: Matrix) -> dict[str, Array]:
+    """A dense or sparse matrix as named arrays, ready for a file."""
+    if not sparse.issparse(X):
+        return {name: X}
+    return {f"{name}.{part}": getattr(X, part) for part in ("data", "indices", "indptr")} | {
+        f"{name}.shape": np.array(X.shape)
+    }
+
+
+def unpack(name: str, arrays: dict[str, Array]) -> Matrix:
+    """Take a matrix that `pack` made out of the named arrays."""
+    if name in arrays:
+        return arrays.pop(name)
+    data, indices, indptr, shape = (
+        arrays.pop(f"{name}.{part}") for part in ("data", "indices", "indptr", "shape")
+    )
+    return sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))

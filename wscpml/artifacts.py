@@ -1,7 +1,8 @@
 """The one module that reads and writes artifacts: whole files, same bytes for same content.
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
-`.json` plain data, `.csv` and `.parquet` a table, `.png` a figure. Nothing here unpickles.
+`.json` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure. Nothing here
+unpickles.
 """
 
 import io
@@ -9,12 +10,15 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
+from wscpml.arrays import Matrix, pack, unpack
 from wscpml.errors import UserError
 
 
@@ -32,6 +36,17 @@ def read(path: str | Path) -> Any:
     raise UserError(f"{path}: {reason}; `dvc checkout` gets it back, `dvc repro` makes it anew")
 
 
+def read_matrix(directory: str | Path, name: str) -> Matrix:
+    """A matrix that `matrix_file` put into a directory."""
+    path = Path(directory) / f"{name}.npz"
+    return unpack(name, read(path)) if path.exists() else read(path.with_suffix(".npy"))
+
+
+def matrix_file(name: str, X: Matrix) -> dict[str, Any]:
+    """File name and content for a matrix: `.npy` if it is dense, `.npz` if it is sparse."""
+    return {f"{name}.npz": pack(name, X)} if sparse.issparse(X) else {f"{name}.npy": X}
+
+
 def read_directory(path: str | Path, names: Iterable[str]) -> dict[str, Any]:
     """Contents of the named artifacts in a directory."""
     return {name: read(Path(path) / name) for name in names}
@@ -40,16 +55,17 @@ def read_directory(path: str | Path, names: Iterable[str]) -> dict[str, Any]:
 def write(path: str | Path, content: Any) -> None:
     """Write an artifact whole or not at all."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".tmp")
-    try:
-        with unfinished.open("wb") as file:
-            _WRITERS[path.suffix](file, content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with _told_if_disk_refuses(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with unfinished.open("wb") as file:
+                _WRITERS[path.suffix](file, content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def write_directory(path: str | Path, contents: Mapping[str, Any]) -> None:
@@ -60,10 +76,19 @@ def write_directory(path: str | Path, contents: Mapping[str, Any]) -> None:
     try:
         for name, content in contents.items():
             write(unfinished / name, content)
-        shutil.rmtree(path, ignore_errors=True)
-        unfinished.replace(path)
+        with _told_if_disk_refuses(path):
+            shutil.rmtree(path, ignore_errors=True)
+            unfinished.replace(path)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def _told_if_disk_refuses(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _whole_text(path: Path) -> str:
@@ -84,10 +109,21 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
     return load_file(path)
 
 
+def _read_yaml(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(_whole_text(path))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
 def _read_csv(path: Path) -> Any:
     import pandas as pd
 
-    return pd.read_csv(io.StringIO(_whole_text(path)), keep_default_na=False, na_values=[""])
+    return pd.read_csv(
+        io.StringIO(_whole_text(path)), keep_default_na=False, na_values=[""], dtype={"label": str}
+    )
 
 
 def _read_parquet(path: Path) -> Any:
@@ -107,6 +143,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,
     ".json": lambda path: json.loads(_whole_text(path)),
+    ".lock": _read_yaml,
     ".csv": _read_csv,
     ".parquet": _read_parquet,
 }

@@ -5,13 +5,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-TRUE, FALSE = "#1b7837", "#c2410c"
+COLOURS = {"true": "#1b7837", "false": "#c2410c", "unknown": "#4c72b0"}
 
 
 def overview(
     clustering: pd.DataFrame, training: pd.DataFrame, labels: pd.DataFrame, candidates: pd.DataFrame
 ) -> Figure:
-    """Six panels: the course of the method, and how well it did.
+    """The course of the method, and how well it did.
 
     The tables are those of metrics/: clustering.csv, training.csv, per_label.csv, candidates.csv.
     """
@@ -40,8 +40,10 @@ def _curve(axis: Axes, table: pd.DataFrame, x: str, ys: list[str], title: str) -
 
 
 def _histogram(axis: Axes, table: pd.DataFrame, quantity: str, title: str) -> None:
-    for kind, colour in (("true", TRUE), ("false", FALSE)):
+    for kind, colour in COLOURS.items():
         shares = table[f"{quantity}_{kind}"]
+        if not shares.any():
+            continue
         axis.step(table.value, shares, where="mid", color=colour, label=f"{kind} candidates")
         axis.fill_between(table.value, shares, step="mid", color=colour, alpha=0.15)
     axis.set(title=title, xlabel="value", ylabel="share")

@@ -71,20 +71,22 @@ def label_average_precision(truth: Array, scores: Array) -> Array:
 
 def noise_auc(true: Array, score: Array) -> float | None:
     """ROC AUC of a score over the candidates: how well it tells true ones from false ones."""
-    return float(roc_auc_score(true, score)) if len(set(true)) == 2 else None
+    return float(roc_auc_score(true, score)) if set(true) == {0, 1} else None
 
 
 def candidate_histogram(
     true: Array, quantities: Mapping[str, Array], bins: int = 50
 ) -> pd.DataFrame:
-    """Shares of the true and of the false candidates in equal bins from 0 to 1, per quantity.
+    """Shares of the true, false and unknown candidates in equal bins from 0 to 1, per quantity.
 
-    `true` and each quantity have one value per candidate; what is above 1 counts as 1.
+    `true` (1, 0, or -1 for unknown) and each quantity have one value per candidate; what is above
+    1 counts as 1.
     """
     edges = np.linspace(0, 1, bins + 1)
     table = {"value": (edges[:-1] + edges[1:]) / 2}
     for name, values in quantities.items():
-        for kind, chosen in (("true", true == 1), ("false", true == 0)):
+        for kind, code in (("true", 1), ("false", 0), ("unknown", -1)):
+            chosen = true == code
             counts, _ = np.histogram(np.minimum(values[chosen], 1), edges)
             table[f"{name}_{kind}"] = counts / max(chosen.sum(), 1)
     return pd.DataFrame(table)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 from wscpml.classifier import Network
 from wscpml.features import FeatureMap
 
@@ -20,13 +20,13 @@ class Model:
     feature_names: list[str]
     label_names: list[str]
 
-    def predict_proba(self, X: Array) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         """Probability of each label for raw features ``(n, d)``, ``(n, q)``."""
         return self.network.predict_proba(self.feature_map(X))
 
     def to_files(self) -> dict[str, Any]:
         """Contents of the model's directory, by file name."""
-        weights = {f"feature_map.{k}": v for k, v in asdict(self.feature_map).items()}
+        weights = {f"feature_map.{k}": v for k, v in self.feature_map.to_arrays().items()}
         weights |= {f"network.{k}": v for k, v in asdict(self.network).items()}
         names = {"features": self.feature_names, "labels": self.label_names}
         return dict(zip(self.FILES, (weights, names), strict=True))
@@ -40,7 +40,7 @@ class Model:
             part, _, field = name.partition(".")
             parts[part][field] = array
         return cls(
-            FeatureMap(**parts["feature_map"]),
+            FeatureMap.from_arrays(parts["feature_map"]),
             Network(**parts["network"]),
             names["features"],
             names["labels"],

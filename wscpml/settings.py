@@ -3,11 +3,11 @@
 `python -m wscpml.settings` checks the file and says nothing if it is right.
 """
 
+import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import numpy as np
 import yaml
 from pydantic import (
     AfterValidator,
@@ -19,9 +19,10 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
-from wscpml.datasets import REGISTRY
+from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
 
 
@@ -33,8 +34,8 @@ def _not_a_switch(value: object) -> object:
 
 
 def _known_name(value: str) -> str:
-    if value not in REGISTRY:
-        raise ValueError(f"must be one of {', '.join(sorted(REGISTRY))}")
+    if value not in REGISTRY and value not in SETTINGS:
+        raise ValueError(f"must be one of {', '.join(REGISTRY)}, or of {', '.join(SETTINGS)}")
     return value
 
 
@@ -44,15 +45,18 @@ def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
     try:
         share = float(_not_a_switch(value))  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        share = np.nan
+        share = math.nan
     if not 0 <= share <= 1:
         raise ValueError("must be `adaptive` or a number from 0 to 1")
     return share
 
 
+OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count")
+
 Float = Annotated[float, BeforeValidator(_not_a_switch)]
 Int = Annotated[int, BeforeValidator(_not_a_switch)]
 Positive = Annotated[Float, Field(gt=0)]
+Weight = Annotated[Float, Field(gt=0, le=1e9)]
 Count = Annotated[Int, Field(ge=1)]
 
 
@@ -63,22 +67,43 @@ class Section(BaseModel):
 
 
 class DatasetSettings(Section):
-    """Which data."""
+    """Which data: a named set, or files of one's own."""
 
-    name: Annotated[str, AfterValidator(_known_name)]
+    name: Annotated[str, AfterValidator(_known_name)] | None = None
+    features: Path | None = None
+    candidates: Path | None = None
+    truth: Path | None = None
+    id: str | None = None
+    tags: str | None = None
+    separator: Annotated[str, Field(min_length=1)] = ";"
+    label_count: Count | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        own = [key for key in OWN_FILES if getattr(self, key) is not None]
+        if self.name is None and self.features is None:
+            raise ValueError("give the name of a data set, or features of your own")
+        if self.name is not None and own:
+            raise ValueError(f"{own[0]} is for files of your own; set name to null to use them")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What to call the data set."""
+        return self.name or str(self.features)
 
 
 class SplitSettings(Section):
     """Which rows are held out for the test."""
 
     folds: Annotated[Int, Field(ge=2)]
-    fold: Annotated[Int, Field(ge=0)]
+    fold: Annotated[Int, Field(ge=0)] | None
 
     @field_validator("fold")
     @classmethod
-    def _one_of_the_folds(cls, fold: int, info: ValidationInfo) -> int:
+    def _one_of_the_folds(cls, fold: int | None, info: ValidationInfo) -> int | None:
         folds = info.data.get("folds")
-        if folds is not None and fold >= folds:
+        if folds is not None and fold is not None and fold >= folds:
             raise ValueError(f"must be < split.folds = {folds}")
         return fold
 
@@ -86,7 +111,9 @@ class SplitSettings(Section):
 class NoiseSettings(Section):
     """How candidates are made of true labels."""
 
+    kind: Literal["pad", "uniform", "label_dependent", "instance_dependent"]
     candidates: Count
+    rate: Annotated[Float, Field(gt=0, lt=1)]
 
 
 class FeatureSettings(Section):
@@ -106,8 +133,8 @@ class ConfidenceSettings(Section):
 class ClusteringSettings(Section):
     """Weakly-supervised clustering, Eq. 10."""
 
-    alpha: Positive
-    beta: Positive
+    alpha: Weight
+    beta: Weight
     rule: Literal["paper", "constrained"]
     max_iterations: Count
     tolerance: Positive
@@ -151,10 +178,6 @@ class Settings(Section):
     evaluation: EvaluationSettings
     tracking: TrackingSettings
 
-    def rng(self, purpose: str) -> np.random.Generator:
-        """A stream of random numbers of its own for each purpose."""
-        return np.random.default_rng([self.seed, *purpose.encode()])
-
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
@@ -162,14 +185,27 @@ def load(path: Path = Path("params.yaml")) -> Settings:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: is missing; run from the project's root") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: is not valid YAML: {reason}") from None
     try:
-        return Settings.model_validate(content)
+        return _spelled_out(Settings.model_validate(content))
     except ValidationError as error:
         lines = [_explain(mistake) for mistake in error.errors()]
         raise UserError("\n".join(f"{path}: {line}" for line in lines)) from None
+
+
+def _spelled_out(settings: Settings) -> Settings:
+    """One of the paper's settings by its short name: emotions-3 is emotions with 3 candidates."""
+    short = settings.dataset.name
+    if short not in SETTINGS:
+        return settings
+    name, r = SETTINGS[short]
+    dataset = settings.dataset.model_copy(update={"name": name})
+    noise = settings.noise.model_copy(update={"kind": "pad", "candidates": r})
+    return settings.model_copy(update={"dataset": dataset, "noise": noise})
 
 
 _WORDS = {
@@ -179,6 +215,7 @@ _WORDS = {
     "less_than_equal": "must be <= {le:g}",
     "finite_number": "must be a finite number",
     "literal_error": "must be {expected}",
+    "string_type": "must be text",
     "string_too_short": "must not be empty",
     "value_error": "{error}",
     "model_type": "must be a section with keys of its own",
@@ -198,7 +235,8 @@ def _explain(mistake: Any) -> str:
         return f"{where}: unknown key; known here: {', '.join(known)}"
     words = _WORDS.get(mistake["type"])
     message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]
-    return f"{where}: {message}, got {mistake['input']!r}"
+    found = mistake["input"]
+    return f"{where}: {message}" + ("" if isinstance(found, dict) else f", got {found!r}")
 
 
 if __name__ == "__main__":

@@ -21,13 +21,16 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
 import mlflow  # noqa: E402
 import pandas as pd  # noqa: E402
+from alembic.util import CommandError  # noqa: E402
 from filelock import FileLock  # noqa: E402
-from mlflow.data.numpy_dataset import from_numpy  # noqa: E402
+from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
+from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
 from mlflow.entities import Metric, Param, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.models import infer_signature, set_model  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from wscpml import artifacts  # noqa: E402
 from wscpml.arrays import Array  # noqa: E402
@@ -50,10 +53,10 @@ class Result:
     tags: Mapping[str, str]
     files: Sequence[Path]
     model: Path
-    features: Array
-    targets: Array
+    example: Array  # some rows of raw features
     dataset: str
-    digest: str
+    digest: str  # of the data set, as DVC has it
+    sizes: Mapping[str, int]
 
 
 def project_root() -> Path:
@@ -69,20 +72,35 @@ def store_uri() -> str:
 
 def log_run(result: Result, experiment: str) -> str:
     """Log a result as one run, and return the run's id."""
+    model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
+    missing = [file for file in result.files if not file.is_file()]
+    if missing:
+        raise UserError(f"{missing[0]}: is missing; `dvc repro` makes it anew")
     with _failures_in_one_line():
         mlflow.set_tracking_uri(store_uri())
         experiment_id = _experiment_id(experiment)
         with mlflow.start_run(experiment_id=experiment_id, run_name=result.name) as run:
             run_id: str = run.info.run_id
-            _log_values(run_id, run.info.start_time, result)
-            for file in result.files:
-                mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
-            data = from_numpy(
-                result.features, targets=result.targets, name=result.dataset, digest=result.digest
-            )
-            mlflow.log_input(data, context="training")
-            _log_model(result)
+            try:
+                _log(result, model, run_id, run.info.start_time)
+            except BaseException:
+                mlflow.delete_run(run_id)  # no half runs
+                raise
     return run_id
+
+
+def _log(result: Result, model: Model, run_id: str, now: int) -> None:
+    _log_values(run_id, now, result)
+    for file in result.files:
+        mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
+    mlflow.log_input(
+        MetaDataset(  # type: ignore[abstract]
+            CodeDatasetSource({}), name=result.dataset, digest=result.digest
+        ),
+        context="all rows",
+        tags={name: str(size) for name, size in result.sizes.items()},
+    )
+    _log_model(result, model)
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:
@@ -100,11 +118,10 @@ def _log_values(run_id: str, now: int, result: Result) -> None:
         client.log_batch(run_id, metrics=points[start : start + METRICS_PER_BATCH])
 
 
-def _log_model(result: Result) -> None:
+def _log_model(result: Result, model: Model) -> None:
     """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
-    model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
-    example = pd.DataFrame(result.features[:2], columns=model.feature_names)
-    needed = ["mlflow", "numpy", "pandas", "pyarrow", "safetensors"]
+    example = pd.DataFrame(result.example, columns=model.feature_names)
+    needed = ["filelock", "mlflow", "numpy", "pandas", "pyarrow", "safetensors", "scipy"]
     log_model(
         name="classifier",
         python_model=str(PACKAGE / "served_model.py"),
@@ -149,13 +166,18 @@ def _experiment_id(name: str) -> str:
 
     Two processes that create the same SQLite store at once break it for good.
     """
-    with FileLock(project_root() / "mlflow.db.lock"):
+    store = urlsplit(store_uri())
+    database = Path(store.path) if store.scheme == "sqlite" else project_root() / "mlflow.db"
+    with FileLock(f"{database}.lock"):
         found = mlflow.get_experiment_by_name(name)
         if found is not None:
             return str(found.experiment_id)
-        has_server = urlsplit(store_uri()).scheme.startswith("http")
-        location = None if has_server else (project_root() / "mlruns").as_uri()
+        location = None if _has_server() else (project_root() / "mlruns").as_uri()
         return str(mlflow.create_experiment(name, location, TRAINING_PAGES))
+
+
+def _has_server() -> bool:
+    return urlsplit(store_uri()).scheme in ("http", "https", "databricks", "")
 
 
 @contextmanager
@@ -163,25 +185,26 @@ def _failures_in_one_line() -> Iterator[None]:
     """A store that cannot be reached or refuses is the user's to mend."""
     try:
         yield
-    except (MlflowException, OSError) as error:
-        address = urlsplit(store_uri())
-        place = address.netloc.rpartition("@")[2] or address.path
-        reason = str(error).partition("\n")[0].replace(address.netloc, place)[:200]
+    except (MlflowException, SQLAlchemyError, CommandError, ImportError, OSError) as error:
+        address = store_uri()
+        login = urlsplit(address).netloc.rpartition("@")[0]
+        reason = str(error).partition("\n")[0]
+        if login:
+            address, reason = (text.replace(f"{login}@", "") for text in (address, reason))
         raise UserError(
-            f"MLFLOW_TRACKING_URI: MLflow at {address.scheme}://{place} failed ({reason}); mend or "
-            "unset it and run `dvc repro` again: all stages before this one stay cached"
+            f"MLFLOW_TRACKING_URI: MLflow at {address} failed ({reason[:200]}); mend it, or set "
+            "another, and run `dvc repro` again: all stages before this one stay cached"
         ) from None
 
 
-def open_pages(port: int = 5000) -> None:
-    """Serve MLflow's pages on loopback, or say where a remote server has them."""
-    uri = store_uri()
-    if urlsplit(uri).scheme.startswith("http"):
-        print(f"The runs are on a server of their own: {uri}")
+def open_pages(port: str = "5000") -> None:
+    """Serve MLflow's pages on loopback, or say that a server of its own has them."""
+    if _has_server():
+        print("The runs are on the server that MLFLOW_TRACKING_URI names: open it in a browser")
         return
-    command = ["mlflow", "ui", "--backend-store-uri", uri, "--host", "127.0.0.1"]
-    os.execvp(command[0], [*command, "--port", str(port)])
+    command = ["-m", "mlflow", "ui", "--backend-store-uri", store_uri(), "--host", "127.0.0.1"]
+    os.execv(sys.executable, [sys.executable, *command, "--port", port])
 
 
 if __name__ == "__main__":
-    open_pages(*map(int, sys.argv[1:2]))
+    open_pages(*sys.argv[1:2])

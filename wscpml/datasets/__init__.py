@@ -1,10 +1,1 @@
-"""Registry of the named data sets."""
-
-from collections.abc import Callable
-
-from wscpml.datasets import river
-from wscpml.datasets.dataset import Dataset
-
-REGISTRY: dict[str, Callable[[], Dataset]] = {
-    "yeast": river.yeast,
-}
+"""Data sets: the paper's by name (registry.py), and a person's own files (own.py)."""

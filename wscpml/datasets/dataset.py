@@ -1,18 +1,114 @@
-"""What a data set is, whatever file it came from."""
+"""What a data set is, whatever file it came from, and what may be wrong with it."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from wscpml.arrays import Array
+import numpy as np
+from scipy import sparse
+
+from wscpml.arrays import Array, Matrix, to_dense
+from wscpml.errors import UserError
 
 
 @dataclass(frozen=True)
 class Dataset:
     """n instances with d features and q labels."""
 
-    features: Array  # (n, d)
+    features: Matrix  # (n, d)
     truth: Array | None  # 0/1 (n, q), None where it is not known
     candidates: Array | None  # 0/1 (n, q), None where noise is still to be injected
     feature_names: list[str]
     label_names: list[str]
     instance_ids: list[Any]
+
+    @property
+    def labels(self) -> Array:
+        """The candidates, or the truth where there are none yet."""
+        found = self.truth if self.candidates is None else self.candidates
+        assert found is not None
+        return found
+
+
+def check(data: Dataset, source: str) -> list[str]:
+    """Refuse what the method cannot take; returns warnings of what a person may not have meant.
+
+    Labels are known to be 0/1 here: `binary` makes them so.
+    """
+    n, d = data.features.shape
+    if not n or not d:
+        raise UserError(f"{source}: has {n} instances and {d} features; there must be some of both")
+    for name, labels in (("truth", data.truth), ("candidates", data.candidates)):
+        if labels is not None and labels.shape != (n, len(data.label_names)):
+            raise UserError(
+                f"{source}: {name} of shape {labels.shape} do not fit {n} instances "
+                f"and {len(data.label_names)} labels"
+            )
+    _refuse_non_finite(data, source)
+    _refuse_twice(data.instance_ids, "instance", source)
+    _refuse_twice(data.label_names, "label", source)
+    if data.truth is not None and data.candidates is not None:
+        outside = np.argwhere(data.truth > data.candidates)
+        if len(outside):
+            i, j = outside[0]
+            raise UserError(
+                f"{source}: {_row(data, i)}: {data.label_names[j]!r} is true but no candidate "
+                f"({len(outside)} such); candidates must contain the truth"
+            )
+    return [f"{source}: {line}" for line in _oddities(data)]
+
+
+def binary(labels: Matrix, source: str) -> Array:
+    """Labels as 0/1 uint8, from 0/1 or -1/1 of any type."""
+    dense = np.asarray(to_dense(labels))
+    positive, negative = dense == 1, dense == 0
+    if (dense == -1).any() and not negative.any():
+        negative = dense == -1
+    wrong = ~(positive | negative)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        value = dense[i, j].item()
+        raise UserError(
+            f"{source}: row {i + 1}, label column {j + 1}: {value!r} is not 0 or 1 (or -1 or 1)"
+        )
+    return positive.astype(np.uint8)
+
+
+def _row(data: Dataset, i: int) -> str:
+    return f"row {i + 1} (instance {data.instance_ids[i]!r})"
+
+
+def _refuse_non_finite(data: Dataset, source: str) -> None:
+    X = data.features
+    stored = np.isfinite(X.data if sparse.issparse(X) else X)
+    if stored.all():
+        return
+    if sparse.issparse(X):
+        place = int(np.argmin(stored))
+        i, j = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    else:
+        i, j = np.argwhere(~stored)[0]
+    raise UserError(
+        f"{source}: {_row(data, i)}, column {data.feature_names[j]!r}: {X[i, j]} is not a finite "
+        "number; fill or leave out such values"
+    )
+
+
+def _refuse_twice(names: list[Any], what: str, source: str) -> None:
+    seen: dict[Any, int] = {}
+    for position, name in enumerate(names, start=1):
+        if seen.setdefault(name, position) != position:
+            places = f"{seen[name]} and {position}"
+            raise UserError(f"{source}: {what} {name!r} is there twice, as numbers {places}")
+
+
+def _oddities(data: Dataset) -> list[str]:
+    found = []
+    used = data.labels.max(axis=0)
+    unused = [name for name, some in zip(data.label_names, used, strict=True) if not some]
+    if unused:
+        names = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
+        found.append(f"{len(unused)} labels are never used and will be predicted absent: {names}")
+    empty = int((data.labels.max(axis=1) == 0).sum())
+    if empty:
+        found.append(f"{empty} instances have no label and count as pure negatives")
+    return found

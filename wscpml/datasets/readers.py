@@ -1,0 +1,342 @@
+"""Readers, one per format: bytes in, matrices and names out.
+
+Every reader gives `Parts`: what the file holds of a data set. Tables (CSV, Parquet) are different:
+what their columns mean is for own.py to say.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from wscpml.arrays import Array, Matrix
+from wscpml.datasets.dataset import binary
+from wscpml.errors import UserError
+
+TABLES = (".csv", ".parquet")
+SVMLIGHT = (".svmlight", ".libsvm", ".svm")
+FORMATS = (*TABLES, ".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What one file holds of a data set."""
+
+    features: Matrix = None  # (n, d), or None
+    labels: Array | None = None  # 0/1 (n, q)
+    truth: Array | None = None  # 0/1 (n, q)
+    feature_names: list[str] | None = None
+    label_names: list[str] | None = None
+
+
+def merged(parts: list[Parts]) -> Parts:
+    """Files each of which holds what the others lack."""
+    whole = Parts()
+    for part in parts:
+        whole = replace(whole, **{k: v for k, v in vars(part).items() if v is not None})
+    return whole
+
+
+def stacked(parts: list[Parts]) -> Parts:
+    """Files that hold the rows of one set in turn."""
+    features, labels = (np.vstack([getattr(p, k) for p in parts]) for k in ("features", "labels"))
+    return replace(parts[0], features=features, labels=labels)
+
+
+def read(path: Path, label_count: int | None = None) -> Parts:
+    """Read a file of any format but the tables."""
+    if path.suffix == ".mat":
+        return read_mat(path)
+    if path.suffix == ".arff":
+        return read_arff(path, label_count)
+    if path.suffix in SVMLIGHT:
+        return read_svmlight(path)
+    return read_arrays(path)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file; text stays text, and only an empty cell is missing."""
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return _read_csv(path)
+    except pd.errors.EmptyDataError:
+        reason = "is empty"
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8 text (byte {error.start}); save it as UTF-8"
+    except (OSError, ValueError) as error:  # ArrowInvalid and ParserError are ValueErrors
+        reason = f"cannot be read as {path.suffix[1:]} ({str(error).partition(chr(10))[0].strip()})"
+    raise UserError(f"{path}: {reason}")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = file.readline().rstrip("\r\n")
+    separator = max(",;\t", key=header.count)
+    names = [name.strip('" ') for name in header.split(separator)]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UserError(f"{path}: column {min(twice)!r} is there twice; rename one")
+    options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "na_values": [""]}
+    try:
+        return pd.read_csv(path, engine="pyarrow", **options)
+    except ValueError:  # the slower reader takes more, and says better what it does not take
+        return pd.read_csv(path, encoding="utf-8-sig", low_memory=False, **options)
+
+
+def read_arrays(path: Path) -> Parts:
+    """Read `.npy` (a matrix) or `.npz`: a scipy CSR, or `features`, `candidates` and `truth`."""
+    try:
+        found: Any = np.load(path)
+        if path.suffix == ".npy":
+            return Parts(features=_two_dimensional(found, path))
+        with found:
+            if "format" in found and "indptr" in found:
+                return Parts(features=sparse.csr_array(sparse.load_npz(path)))
+            arrays = dict(found)
+    except (OSError, ValueError, EOFError) as error:
+        raise _unreadable(path, error) from None
+    known = {"features", "candidates", "truth"}
+    if not arrays or set(arrays) - known:
+        raise UserError(
+            f"{path}: holds the arrays {', '.join(sorted(arrays)) or 'none'}; "
+            "it may hold features, candidates and truth, or be a scipy CSR matrix"
+        )
+    features = arrays.get("features")
+    return Parts(
+        features=None if features is None else _two_dimensional(features, path),
+        labels=binary(arrays["candidates"], str(path)) if "candidates" in arrays else None,
+        truth=binary(arrays["truth"], str(path)) if "truth" in arrays else None,
+    )
+
+
+def read_mat(path: Path) -> Parts:
+    """Read MATLAB v5: `data`, `target` (the truth), `partial_labels` or `candidate_labels`.
+
+    Labels may be stored either way round: their instances are the side as long as the data.
+    """
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        stored = loadmat(path)
+    except NotImplementedError:
+        raise UserError(f"{path}: is MATLAB v7.3; save it with `-v7` in MATLAB") from None
+    except (OSError, ValueError, TypeError, EOFError, MatReadError) as error:
+        raise _unreadable(path, error) from None
+    found = {name: value for name, value in stored.items() if not name.startswith("__")}
+    labels = found.get("partial_labels", found.get("candidate_labels"))
+    truth, data = found.get("target"), found.get("data")
+    if data is None and truth is None and labels is None:
+        raise UserError(
+            f"{path}: holds {', '.join(found) or 'nothing'}; expected are data, target, and "
+            "partial_labels or candidate_labels"
+        )
+    reference = next((m.shape for m in (labels, truth) if m is not None), None)
+    if data is not None and reference and data.shape[0] not in reference:
+        data = data.T
+    if data is not None and sparse.issparse(data):
+        data = sparse.csr_array(data)
+    n = None if data is None else data.shape[0]
+    return Parts(
+        features=data,
+        labels=_instances_first(labels, n, path),
+        truth=_instances_first(truth, n, path),
+    )
+
+
+def _instances_first(labels: Any, n: int | None, path: Path) -> Array | None:
+    if labels is None:
+        return None
+    if n is not None and n not in labels.shape:
+        raise UserError(f"{path}: labels have the shape {labels.shape}, the data {n} instances")
+    return binary(labels if n in (None, labels.shape[0]) else labels.T, str(path))
+
+
+def read_arff(path: Path, label_count: int | None = None) -> Parts:
+    """Read dense or sparse ARFF.
+
+    The labels are those that Mulan's XML of the same name lists, else the last `label_count`
+    attributes, else what MEKA's `-C` in the relation's name says.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
+    header, marker, body = _split_at_data(text)
+    names, defaults = _attributes(header, path)
+    if not marker or not names:
+        raise UserError(f"{path}: is no ARFF file: it has no @data or no @attribute")
+    labelled = _label_positions(header, names, path, label_count)
+    values = _arff_values(body, names, defaults, path)
+    others = [j for j in range(len(names)) if j not in set(labelled)]
+    features = values[:, others]
+    return Parts(
+        features=sparse.csr_array(features) if sparse.issparse(features) else features,
+        labels=binary(values[:, labelled], str(path)) if labelled else None,
+        feature_names=[names[j] for j in others],
+        label_names=[names[j] for j in labelled] or None,
+    )
+
+
+def _split_at_data(text: str) -> tuple[str, str, str]:
+    found = re.search(r"^@data[^\n]*\n?", text, re.IGNORECASE | re.MULTILINE)
+    if not found:
+        return text, "", ""
+    return text[: found.start()], found.group(), text[found.end() :]
+
+
+def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
+    """Names, and what a sparse row means by leaving a nominal attribute out: its first value."""
+    pattern = r"^@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+(.+?)\s*$"
+    names, defaults = [], []
+    for name, kind in re.findall(pattern, header, re.IGNORECASE | re.MULTILINE):
+        name = name.strip("'\"")
+        if kind.startswith("{"):
+            defaults.append(kind.strip("{} \t").split(",")[0].strip(" '\""))
+        elif kind.lower() in ("numeric", "real", "integer"):
+            defaults.append(None)
+        else:
+            raise UserError(
+                f"{path}: attribute {name!r} is of type {kind}; only numbers and 0/1 are read"
+            )
+        names.append(name)
+    return names, defaults
+
+
+def _label_positions(
+    header: str, names: list[str], path: Path, label_count: int | None
+) -> list[int]:
+    description = path.with_suffix(".xml")
+    if description.exists():
+        try:
+            listed = [
+                e.get("name", "")
+                for e in ElementTree.parse(description).iter()
+                if "name" in e.attrib
+            ]
+        except ElementTree.ParseError as error:
+            raise _unreadable(description, error) from None
+        unknown = set(listed) - set(names)
+        if unknown:
+            raise UserError(f"{description}: label {min(unknown)!r} is no attribute of {path.name}")
+        return [names.index(name) for name in listed]
+    meka = re.search(r"^@relation.*?-C\s+(-?\d+)", header, re.IGNORECASE | re.MULTILINE)
+    if label_count is None and meka:
+        first = int(meka.group(1))
+        return list(range(first)) if first > 0 else list(range(len(names) + first, len(names)))
+    if label_count is not None and label_count >= len(names):
+        raise UserError(
+            f"{path}: has {len(names)} attributes, so they cannot end with {label_count} labels"
+        )
+    return list(range(len(names) - (label_count or 0), len(names)))
+
+
+def _arff_values(body: str, names: list[str], defaults: list[str | None], path: Path) -> Matrix:
+    start = body.lstrip()[:1]
+    if not start:
+        raise UserError(f"{path}: has no rows")
+    if start == "{":
+        return _sparse_values(body, names, defaults, path)
+    try:
+        table = pd.read_csv(
+            StringIO(body),
+            header=None,
+            comment="%",
+            quotechar="'",
+            na_values=["?"],
+            low_memory=False,
+        )
+    except ValueError as error:
+        raise _unreadable(path, error) from None
+    if table.shape[1] != len(names):
+        raise UserError(f"{path}: rows have {table.shape[1]} values for {len(names)} attributes")
+    return numbers(table.set_axis(names, axis=1), str(path))
+
+
+def _sparse_values(
+    body: str, names: list[str], defaults: list[str | None], path: Path
+) -> sparse.csr_array:
+    odd = [
+        name for name, default in zip(names, defaults, strict=True) if default not in (None, "0")
+    ]
+    if odd:
+        raise UserError(
+            f"{path}: attribute {odd[0]!r} does not list 0 first, so a sparse row without it does "
+            "not mean 0; write it as {0,1}"
+        )
+    rows = re.findall(r"^\s*\{([^}\n]*)\}", body, re.MULTILINE)
+    per_row = [len(row.split(",")) if row.strip() else 0 for row in rows]
+    flat = " ".join(rows).replace(",", " ").replace("'", " ").split()
+    try:
+        pairs = np.array(flat, dtype=float).reshape(-1, 2)
+        indptr = np.concatenate([[0], np.cumsum(per_row)])
+        indices = pairs[:, 0].astype(int)
+        found = sparse.csr_array((pairs[:, 1], indices, indptr), shape=(len(rows), len(names)))
+        found.check_format()
+    except ValueError as error:
+        raise _unreadable(path, error) from None
+    return found
+
+
+def read_svmlight(path: Path) -> Parts:
+    """Read multi-label svmlight: `label,label index:value ...`, a row a line."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        features, rows = load_svmlight_file(str(path), multilabel=True)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    names, labels = indicator([[f"{label:g}" for label in row] for row in rows])
+    return Parts(features=sparse.csr_array(features), labels=labels, label_names=names)
+
+
+def indicator(rows: list[list[str]], names: list[str] | None = None) -> tuple[list[str], Array]:
+    """Lists of labels as a 0/1 matrix, with its names in order."""
+    if names is None:
+        names = sorted({label for row in rows for label in row}, key=lambda name: (len(name), name))
+    position = {name: j for j, name in enumerate(names)}
+    labels = np.zeros((len(rows), len(names)), np.uint8)
+    counts = [len(row) for row in rows]
+    columns = [position[label] for row in rows for label in row]
+    labels[np.repeat(np.arange(len(rows)), counts), columns] = 1
+    return names, labels
+
+
+def numbers(table: pd.DataFrame, source: str) -> Array:
+    """A table as float64; text is refused with its row and column."""
+    try:
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError):
+        for name in table:
+            column = table[name]
+            wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+            if wrong.any():
+                i = int(np.argmax(wrong.to_numpy()))
+                raise UserError(
+                    f"{source}: row {i + 1}, column {name!r}: {column.iloc[i]!r} is not a number; "
+                    "leave the column out, or name it as dataset.id or dataset.tags"
+                ) from None
+        return table.apply(pd.to_numeric).to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _two_dimensional(array: Array, path: Path) -> Array:
+    if array.ndim != 2 or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+        raise UserError(
+            f"{path}: is an array of shape {array.shape} and type {array.dtype}, not a matrix of "
+            "numbers"
+        )
+    return array
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    reason = str(error).partition("\n")[0].strip()
+    return UserError(f"{path}: cannot be read as {path.suffix[1:]} ({reason})")
