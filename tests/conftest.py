@@ -86,7 +86,7 @@ class Project:
         path.write_text(yaml.safe_dump(params))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Project:
     """What a newcomer has after `git clone`."""
     path = tmp_path_factory.mktemp("project")

@@ -90,6 +90,7 @@ def test_sparse_features_map_as_dense_ones_do(scaling):
     assert sparse.issparse(kept.anchors)
     np.testing.assert_allclose(kept(SPARSE), dense(SPARSE.toarray()), atol=1e-12)
     np.testing.assert_allclose(kept(SPARSE[:3]), kept(SPARSE)[:3])
+    np.testing.assert_array_equal(kept(SPARSE.toarray()), kept(SPARSE))
 
 
 def test_without_a_kernel_sparse_features_are_scaled_and_not_shifted():

@@ -176,6 +176,7 @@ def test_plots_show_the_course_and_the_quality_of_the_run(project):
         "objective",
         "training",
         "average_precision_per_label",
+        "confidences_of_candidates",
         "pseudo_labels_of_candidates",
         "memberships_of_candidates",
         "metrics/overview.png",

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
@@ -10,8 +11,10 @@ import pytest
 
 from stages import track
 from tests.conftest import ROOT
-from wscpml import settings, tracking
+from wscpml import artifacts, features, settings, tracking
+from wscpml.classifier import Network
 from wscpml.errors import UserError
+from wscpml.model import Model
 
 
 @pytest.fixture
@@ -56,47 +59,102 @@ def test_processes_that_start_together_on_a_new_store_all_succeed(store):
     assert found.artifact_location == (store / "mlruns").as_uri()
 
 
-def a_result() -> tracking.Result:
-    return tracking.Result(
+def a_result(model: Path, **changes) -> tracking.Result:
+    """A result with a model of one feature and one label."""
+    one = np.ones((1, 1), np.float32)
+    network = Network(one, one[0], one, one[0])
+    whole = Model(
+        features.fit(one, "none", "none", 1, np.random.default_rng(0)), network, ["x"], ["y"]
+    )
+    artifacts.write_directory(model, whole.to_files())
+    result = tracking.Result(
         name="a run",
         params={},
         metrics={},
         courses={},
         tags={},
         files=[],
-        model=Path("nowhere"),
-        features=np.zeros((1, 1)),
-        targets=np.zeros((1, 1)),
+        model=model,
+        example=np.zeros((1, 1)),
         dataset="none",
         digest="0",
+        sizes={"instances": 1},
     )
+    return replace(result, **changes)
 
 
 def test_a_server_that_cannot_be_reached_is_one_clear_line(store, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://someone:secret@127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(UserError) as mistake:
-        tracking.log_run(a_result(), "none")
-    text = str(mistake.value)
+    text = failure(store)
     assert text.startswith("MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1")
+    assert "secret" not in text
+
+
+def failure(store) -> str:
+    with pytest.raises(UserError) as mistake:
+        tracking.log_run(a_result(store / "model"), "none")
+    text = str(mistake.value)
     assert "stay cached" in text
     assert "\n" not in text
-    assert "secret" not in text
+    assert len(text) < 500
+    return text
+
+
+def test_a_store_that_is_damaged_or_needs_a_driver_is_one_clear_line(store, monkeypatch):
+    (store / "mlflow.db").write_text("this is no database, but it is long enough to be read as one")
+    assert f"MLflow at sqlite:///{store}/mlflow.db failed (" in failure(store)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mysql+nodriver://someone:secret@127.0.0.1/x")
+    assert "secret" not in failure(store)
+
+
+def test_a_run_that_cannot_be_logged_whole_is_not_left_half(store, tmp_path):
+    whole = a_result(store / "model", metrics={"average_precision": 0.5})
+    run_id = tracking.log_run(whole, "none")
+    with pytest.raises(UserError, match="nothing.csv: is missing"):
+        tracking.log_run(replace(whole, files=[Path("nothing.csv")]), "none")
+    with pytest.raises(UserError, match="MLFLOW_TRACKING_URI"):
+        tracking.log_run(replace(whole, metrics={"not / a ? name": 1.0}), "none")
+    found = mlflow.search_runs(search_all_experiments=True)
+    assert found.run_id.tolist() == [run_id]
+
+
+def test_the_logged_model_needs_little_of_this_project(store):
+    run_id = tracking.log_run(a_result(store / "model"), "none")
+    (output,) = mlflow.get_run(run_id).outputs.model_outputs
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'sklearn', 'dvc', 'river', 'matplotlib', 'pooch', 'tqdm.auto'):\n"
+        "    sys.modules[name] = None\n"
+        "import mlflow, pandas as pd\n"
+        f"model = mlflow.pyfunc.load_model('models:/{output.model_id}')\n"
+        "print(model.predict(pd.DataFrame({'x': [1.0]})).y[0])\n"
+    )
+    env = {"MLFLOW_TRACKING_URI": tracking.store_uri(), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], env=env, cwd=store, capture_output=True, text=True
+    )
+    expected = 1 / (1 + np.exp(-(np.tanh(2) + 1)))
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-6)
+
+
+def test_names_that_mlflow_would_refuse_are_made_fit():
+    assert track.metric_name("label.R&B (80s)/é") == "label.R_B _80s__é"
 
 
 def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monkeypatch, capsys):
     started = []
-    monkeypatch.setattr(os, "execvp", lambda _, command: started.append(command))
-    tracking.open_pages(5001)
-    command = " ".join(started.pop())
-    assert (
-        command
-        == f"mlflow ui --backend-store-uri sqlite:///{store}/mlflow.db --host 127.0.0.1 --port 5001"
-    )
+    monkeypatch.setattr(os, "execv", lambda _, command: started.append(command[1:]))
+    tracking.open_pages("5001")
+    command = started.pop()
+    assert command[:3] == ["-m", "mlflow", "ui"]
+    assert command[3:5] == ["--backend-store-uri", f"sqlite:///{store}/mlflow.db"]
+    assert command[5:] == ["--host", "127.0.0.1", "--port", "5001"]
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.invalid:5000")
     tracking.open_pages()
     assert started == []
-    assert "http://example.invalid:5000" in capsys.readouterr().out
+    assert "MLFLOW_TRACKING_URI" in capsys.readouterr().out
 
 
 def test_nested_settings_become_dotted_names():

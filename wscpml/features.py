@@ -27,6 +27,8 @@ class FeatureMap:
 
     def __call__(self, X: Matrix) -> Array:
         """Map rows ``(n, d)`` to ``(n, m)``, or to ``(n, d)`` without a kernel map."""
+        if sparse.issparse(self.anchors):
+            X = sparse.csr_array(X)
         scaled = _scale(X, self.offset, self.gain)
         if not self.anchors.shape[0]:
             return to_dense(scaled)

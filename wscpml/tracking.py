@@ -79,13 +79,14 @@ def log_run(result: Result, experiment: str) -> str:
     with _failures_in_one_line():
         mlflow.set_tracking_uri(store_uri())
         experiment_id = _experiment_id(experiment)
-        with mlflow.start_run(experiment_id=experiment_id, run_name=result.name) as run:
-            run_id: str = run.info.run_id
-            try:
+        run = mlflow.start_run(experiment_id=experiment_id, run_name=result.name)
+        run_id: str = run.info.run_id
+        try:
+            with run:
                 _log(result, model, run_id, run.info.start_time)
-            except BaseException:
-                mlflow.delete_run(run_id)  # no half runs
-                raise
+        except BaseException:
+            mlflow.delete_run(run_id)  # no half runs
+            raise
     return run_id
 
 

@@ -46,6 +46,10 @@ def check(data: Dataset, source: str) -> list[str]:
     _refuse_non_finite(data, source)
     _refuse_twice(data.instance_ids, "instance", source)
     _refuse_twice(data.label_names, "label", source)
+    if "instance" in data.label_names:
+        raise UserError(
+            f"{source}: a label cannot be called 'instance', as our tables' id column is"
+        )
     if data.truth is not None and data.candidates is not None:
         outside = np.argwhere(data.truth > data.candidates)
         if len(outside):

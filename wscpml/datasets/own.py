@@ -174,6 +174,8 @@ def _aligned(labels: Labels, ids: list[Any] | None, n: int, sources: Sources) ->
                 "files the same rows, or name a column that both have as dataset.id"
             )
         return labels.matrix
+    if labels.ids == ids:
+        return labels.matrix
     position = {key: i for i, key in enumerate(ids)}
     unknown = [key for key in labels.ids if key not in position]
     if unknown:

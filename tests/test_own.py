@@ -1,0 +1,213 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+
+from wscpml.datasets import own
+from wscpml.datasets.dataset import Dataset, binary, check
+from wscpml.errors import UserError
+
+IDS = ["s1", "s2", "s3"]
+X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+LABELS = {"jazz": [0, 1, 0], "rock": [1, 1, 0]}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(X, columns=["tempo", "loud"])
+    table.insert(0, "song", IDS)
+    table.to_csv("x.csv", index=False)
+    table.to_parquet("x.parquet")
+    table.assign(tags=["rock", "rock; jazz", ""]).to_csv("tagged.csv", index=False)
+
+
+def load(features="x.csv", **given):
+    paths = ("candidates", "truth")
+    given = {k: Path(v) if k in paths else v for k, v in given.items()}
+    return own.load(own.Sources(Path(features), **{"id": "song", **given}))
+
+
+def the_songs(data: Dataset):
+    np.testing.assert_array_equal(data.features, X)
+    assert data.feature_names == ["tempo", "loud"]
+    assert data.instance_ids == IDS
+    assert data.label_names == list(LABELS)
+    np.testing.assert_array_equal(data.candidates.T, list(LABELS.values()))
+    return True
+
+
+def test_a_table_with_a_column_of_tags():
+    assert the_songs(load("tagged.csv", tags="tags"))
+
+
+def test_candidates_as_columns_of_zero_and_one_in_another_order_of_rows():
+    table = pd.DataFrame({"song": IDS, **LABELS})
+    table[::-1].to_csv("y.csv", index=False)
+    assert the_songs(load(candidates="y.csv"))
+    assert the_songs(load("x.parquet", candidates="y.csv"))
+
+
+def test_candidates_as_a_column_of_lists_in_a_file_of_its_own():
+    Path("y.csv").write_text("song,tags\ns2,jazz|rock|rock\ns1, rock \ns3,\n")
+    assert the_songs(load(candidates="y.csv", tags="tags", separator="|"))
+
+
+def test_candidates_as_long_rows_and_a_weight_of_zero_is_no_candidate():
+    Path("y.csv").write_text("song,label,weight\ns2,rock,3\ns1,rock,1\ns3,jazz,0\ns2,jazz,0.5\n")
+    assert the_songs(load(candidates="y.csv"))
+    Path("y.csv").write_text("song,label\ns2,rock\ns1,rock\ns2,jazz\n")
+    assert the_songs(load(candidates="y.csv"))
+
+
+def test_rows_without_ids_go_by_their_order():
+    pd.DataFrame(LABELS).to_csv("y.csv", index=False)
+    pd.DataFrame(X, columns=["tempo", "loud"]).to_csv("plain.csv", index=False)
+    data = load("plain.csv", candidates="y.csv", id=None)
+    assert data.instance_ids == [0, 1, 2]
+    np.testing.assert_array_equal(data.candidates.T, list(LABELS.values()))
+
+
+def test_truth_may_come_in_another_form_and_name_fewer_labels():
+    Path("t.csv").write_text("song,label\ns1,rock\ns2,rock\n")
+    data = load("tagged.csv", tags="tags", truth="t.csv")
+    assert data.truth.tolist() == [[0, 1], [0, 1], [0, 0]]
+    assert check(data, "x") == ["x: 1 instances have no label and count as pure negatives"]
+
+
+def test_matrices_from_other_formats():
+    np.save("x.npy", X)
+    np.save("y.npy", np.transpose(list(LABELS.values())))
+    data = load("x.npy", candidates="y.npy", id=None)
+    assert data.label_names == ["label1", "label2"]
+    assert data.feature_names == ["x1", "x2"]
+    labels = np.array(list(LABELS.values()))
+    savemat("x.mat", {"data": X, "partial_labels": labels, "target": labels * 0})
+    data = load("x.mat", id=None)
+    np.testing.assert_array_equal(data.candidates, labels.T)
+    assert not data.truth.any()
+    sparse.save_npz("x.npz", sparse.csr_array(X))
+    assert sparse.issparse(load("x.npz", candidates="y.npy", id=None).features)
+
+
+def test_ids_stay_whole_numbers_or_become_text():
+    Path("x.csv").write_text("song,tempo,tags\n7,1,a\n8,2,b\n")
+    assert load(tags="tags").instance_ids == [7, 8]
+    Path("x.csv").write_text("song,tempo,tags\n7.5,1,a\nx,2,b\n")
+    assert load(tags="tags").instance_ids == ["7.5", "x"]
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "message"),
+    [
+        ({}, {"features": "gone.csv"}, "gone.csv: no such file"),
+        (
+            {"x.xlsx": "?"},
+            {"features": "x.xlsx"},
+            "x.xlsx: .xlsx extension is not known; known are",
+        ),
+        ({"x.csv": ""}, {"tags": "tags"}, "x.csv: is empty"),
+        (
+            {},
+            {"features": "tagged.csv"},
+            "dataset.tags no column of this one; its columns are song",
+        ),
+        (
+            {},
+            {"tags": "tags", "id": "artist"},
+            "dataset.id: has no column 'artist'; its columns are",
+        ),
+        (
+            {},
+            {"features": "tagged.csv", "tags": "song"},
+            "row 1, column 'tags': 'rock' is not a number",
+        ),
+        ({"y.csv": "song,a\ns1,1\n"}, {"candidates": "y.csv", "id": None}, "'s1' is not a number"),
+        ({"y.csv": "a\n1\n0\n"}, {"candidates": "y.csv"}, "has 3 instances, the labels 2"),
+        ({"y.csv": "song,a\ns9,1\n"}, {"candidates": "y.csv"}, "instance 's9' has labels but no"),
+        ({"y.csv": "song,a\ns1,1\ns1,0\n"}, {"candidates": "y.csv"}, "'s1' has two rows of labels"),
+        (
+            {"y.csv": "song,a\ns1,0.5\n"},
+            {"candidates": "y.csv"},
+            "row 1, label column 1: 0.5 is not 0",
+        ),
+        (
+            {"y.csv": "song,a\ns1,\n"},
+            {"candidates": "y.csv"},
+            "row 1, label column 1: nan is not 0",
+        ),
+        (
+            {"y.csv": "song,label\ns1,\n"},
+            {"candidates": "y.csv"},
+            "row 1, column 'label': is empty",
+        ),
+        ({"x.csv": "song,t,tags\n,1,a\n"}, {"tags": "tags"}, "row 1, column 'song': is empty"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(files, given, message):
+    for name, text in files.items():
+        Path(name).write_text(text)
+    with pytest.raises(UserError) as raised:
+        load(**given)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def data(**changes) -> Dataset:
+    fields = {
+        "features": X,
+        "truth": np.array([[1, 0], [1, 1], [0, 1]], np.uint8),
+        "candidates": np.ones((3, 2), np.uint8),
+        "feature_names": ["tempo", "loud"],
+        "label_names": ["jazz", "rock"],
+        "instance_ids": IDS,
+    }
+    return Dataset(**{**fields, **changes})
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_feature_that_is_no_finite_number_is_refused_with_its_place(make, value):
+    features = X.copy()
+    features[1, 1] = value
+    with pytest.raises(UserError) as raised:
+        check(data(features=make(features)), "x.csv")
+    assert f"x.csv: row 2 (instance 's2'), column 'loud': {value} is not a finite" in str(
+        raised.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": X[:2]}, "truth of shape (3, 2) do not fit 2 instances"),
+        ({"features": X[:, :0]}, "has 3 instances and 0 features"),
+        ({"instance_ids": ["a", "b", "a"]}, "instance 'a' is there twice, as numbers 1 and 3"),
+        ({"label_names": ["a", "a"]}, "label 'a' is there twice"),
+        ({"label_names": ["instance", "a"]}, "a label cannot be called 'instance'"),
+        (
+            {"candidates": np.array([[1, 0], [1, 0], [0, 0]], np.uint8)},
+            "row 2 (instance 's2'): 'rock' is true but no candidate (2 such)",
+        ),
+    ],
+)
+def test_a_data_set_that_cannot_be_used_is_refused(changes, message):
+    with pytest.raises(UserError) as raised:
+        check(data(**changes), "x.csv")
+    assert message in str(raised.value)
+
+
+def test_what_a_person_may_not_have_meant_is_a_warning():
+    labels = np.array([[1, 0], [1, 0], [0, 0]], np.uint8)
+    assert check(data(candidates=labels, truth=None), "x.csv") == [
+        "x.csv: 1 labels are never used and will be predicted absent: rock",
+        "x.csv: 1 instances have no label and count as pure negatives",
+    ]
+
+
+def test_labels_mixed_of_minus_one_and_zero_are_refused():
+    with pytest.raises(UserError, match="row 2, label column 1: -1 is not 0 or 1"):
+        binary(np.array([[0], [-1], [1]]), "x")

@@ -1,0 +1,96 @@
+"""A person's own tags through the real pipeline, and their versions, as the README tells it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from tests.conftest import Project
+
+STAGES_AFTER_DATA = [
+    "prepare",
+    "inject_noise",
+    "learn_prototypes",
+    "build_confidence",
+    "cluster",
+    "train_classifier",
+    "evaluate",
+    "track",
+]
+
+
+def songs(n: int) -> pd.DataFrame:
+    """Songs whose tags follow their features, with some tags too many."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)).round(3)
+    tagged = (X > 0.3) | (rng.random(X.shape) < 0.2)
+    names = np.array(["rock", "R&B", "NA"])
+    table = pd.DataFrame(X, columns=["tempo", "loudness", "pitch"])
+    table.insert(0, "song", [f"song {i}" for i in range(n)])
+    return table.assign(tags=[";".join(names[row]) for row in tagged])
+
+
+@pytest.fixture(scope="module")
+def project(clone: Project) -> Project:
+    params = yaml.safe_load((clone.path / "params.yaml").read_text())
+    params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
+    params["classifier"]["max_epochs"] = 3
+    (clone.path / "params.yaml").write_text(yaml.safe_dump(params))
+    write(clone, 80)
+    clone.run("dvc", "add", "data/own/songs.csv")
+    return clone
+
+
+def write(project: Project, n: int) -> None:
+    songs(n).to_csv(project.path / "data/own/songs.csv", index=False)
+
+
+def commit(project: Project, message: str) -> None:
+    project.run("git", "add", "--all")
+    project.run("git", "commit", "--quiet", "--message", message)
+
+
+def result(project: Project) -> pd.DataFrame:
+    return pd.read_csv(project.path / "data/pseudo_labels.csv", keep_default_na=False)
+
+
+def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
+    assert project.repro() == STAGES_AFTER_DATA
+    found = result(project)
+    expected = [
+        (song, tag)
+        for song, tags in zip(songs(80).song, songs(80).tags, strict=True)
+        for tag in tags.split(";")
+        if tag
+    ]
+    assert sorted(zip(found.instance, found.label, strict=True)) == sorted(expected)
+    assert found.F.between(0, 1).all()
+    commit(project, "80 songs")
+
+
+def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
+    first = (project.path / "data/own/songs.csv").read_bytes(), result(project)
+    assert "up to date" in project.run("dvc", "status").stdout
+    write(project, 100)
+    status = project.run("dvc", "status").stdout
+    assert "data/own/songs.csv" in status
+    assert "prepare:" in status
+    assert project.repro() == STAGES_AFTER_DATA
+    assert result(project).instance.nunique() > first[1].instance.nunique()
+    commit(project, "100 songs")
+
+    project.run("git", "checkout", "--quiet", "HEAD~1")
+    project.run("dvc", "checkout")
+    assert (project.path / "data/own/songs.csv").read_bytes() == first[0]
+    pd.testing.assert_frame_equal(result(project), first[1])
+    assert project.repro() == []
+
+
+def test_a_mistake_in_the_data_is_one_clear_line(project):
+    path = project.path / "data/own/songs.csv"
+    path.write_text(path.read_text() + "song 0,1,2,3,rock\n")
+    done = project.run("dvc", "repro", check=False)
+    assert done.returncode != 0
+    line = "data/own/songs.csv: instance 'song 0' is there twice, as numbers 1 and 81"
+    assert line in done.stderr.splitlines()
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,237 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+from sklearn.datasets import dump_svmlight_file
+
+from wscpml.datasets import readers
+from wscpml.errors import UserError
+
+X = np.array([[0.5, 0.0, 2.0], [0.0, 0.0, -1.0], [1.0, 3.0, 0.0], [0.0, 1.0, 0.0]])
+Y = np.array([[1, 0], [1, 1], [0, 1], [0, 0]], dtype=np.uint8)
+
+
+def refused(read, path, message):
+    with pytest.raises(UserError, match=message) as raised:
+        read(path)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+# MATLAB
+
+
+@pytest.mark.parametrize("turn_data", [False, True])
+@pytest.mark.parametrize("turn_labels", [False, True])
+@pytest.mark.parametrize("name", ["partial_labels", "candidate_labels"])
+def test_mat_files_are_read_either_way_round(tmp_path, turn_data, turn_labels, name):
+    path = tmp_path / "x.mat"
+    labels = Y.T if turn_labels else Y
+    savemat(path, {"data": X.T if turn_data else X, "target": labels, name: labels})
+    parts = readers.read(path)
+    np.testing.assert_array_equal(parts.features, X)
+    np.testing.assert_array_equal(parts.labels, Y)
+    np.testing.assert_array_equal(parts.truth, Y)
+
+
+def test_mat_labels_of_minus_one_and_one_become_zero_and_one(tmp_path):
+    path = tmp_path / "x.mat"
+    savemat(path, {"data": X, "target": 2 * Y.astype(int) - 1})
+    np.testing.assert_array_equal(readers.read(path).truth, Y)
+
+
+def test_sparse_mat_data_stay_sparse(tmp_path):
+    path = tmp_path / "x.mat"
+    savemat(path, {"data": sparse.csc_array(X), "target": sparse.csc_array(Y.astype(float))})
+    parts = readers.read(path)
+    assert sparse.issparse(parts.features)
+    np.testing.assert_array_equal(parts.features.toarray(), X)
+    np.testing.assert_array_equal(parts.truth, Y)
+
+
+def test_a_mat_file_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "x.mat"
+    savemat(path, {"other": X})
+    refused(readers.read, path, "holds other; expected are data, target")
+    savemat(path, {"data": X, "target": np.ones((7, 2))})
+    refused(readers.read, path, r"labels have the shape \(7, 2\)")
+    savemat(path, {"data": X, "target": Y * 3})
+    refused(readers.read, path, "row 1, label column 1: 3 is not 0 or 1")
+    path.write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 105 + b"\x00\x02IM" + b"\x00" * 512)
+    refused(readers.read, path, "is MATLAB v7.3; save it with `-v7`")
+    path.write_bytes(b"nothing of the kind")
+    refused(readers.read, path, "cannot be read as mat")
+
+
+# ARFF
+
+HEADER = """% a comment
+@RELATION songs
+@attribute tempo numeric
+@ATTRIBUTE 'loud ness' REAL
+@attribute pitch integer
+@attribute rock {0,1}
+@attribute "R&B" {0,1}
+
+@data
+"""
+DENSE = "0.5,0,2,1,0\n0,0,-1,1,1\n% in between\n1,3,0,0,1\n0,1,0,0,0\n"
+SPARSE = "{0 0.5, 2 2, 3 1}\n{2 -1,3 1,4 1}\n{0 1,1 3,4 1}\n{1 1}\n"
+
+
+@pytest.mark.parametrize("body", [DENSE, SPARSE])
+def test_dense_and_sparse_arff_give_the_same(tmp_path, body):
+    path = tmp_path / "x.arff"
+    path.write_text(HEADER + body)
+    parts = readers.read(path, label_count=2)
+    assert sparse.issparse(parts.features) == (body is SPARSE)
+    found = parts.features.toarray() if body is SPARSE else parts.features
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(parts.labels, Y)
+    assert parts.feature_names == ["tempo", "loud ness", "pitch"]
+    assert parts.label_names == ["rock", "R&B"]
+
+
+def test_an_empty_row_of_sparse_arff_is_all_zeros(tmp_path):
+    path = tmp_path / "x.arff"
+    path.write_text(HEADER + "{ }\n{0 1}\n")
+    assert readers.read(path, 2).features.toarray().tolist() == [[0, 0, 0], [1, 0, 0]]
+
+
+def test_mulans_xml_says_which_attributes_are_labels(tmp_path):
+    path = tmp_path / "x.arff"
+    path.write_text(HEADER.replace("{0,1}", "{0,1}") + DENSE)
+    xml = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="rock"/></labels>'
+    path.with_suffix(".xml").write_text(xml)
+    parts = readers.read(path)
+    assert parts.label_names == ["rock"]
+    assert parts.feature_names == ["tempo", "loud ness", "pitch", "R&B"]
+    path.with_suffix(".xml").write_text(xml.replace("rock", "polka"))
+    with pytest.raises(UserError, match="x.xml: label 'polka' is no attribute of x.arff"):
+        readers.read(path)
+
+
+@pytest.mark.parametrize(("option", "labels"), [("-C 2", ["tempo", "b"]), ("-C -1", ["rock"])])
+def test_mekas_option_says_which_attributes_are_labels(tmp_path, option, labels):
+    path = tmp_path / "x.arff"
+    path.write_text(
+        f"@relation 'songs: {option}'\n@attribute tempo {{0,1}}\n@attribute b {{0,1}}\n"
+        "@attribute rock {0,1}\n@data\n1,0,1\n0,1,0\n"
+    )
+    assert readers.read(path).label_names == labels
+
+
+def test_an_arff_file_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "x.arff"
+    cases = {
+        HEADER + "1,2\n": "rows have 2 values for 5 attributes",
+        HEADER + "a,0,2,1,0\n": "row 1, column 'tempo': 'a' is not a number",
+        HEADER + "{0 a}\n": "cannot be read as arff",
+        HEADER + "{9 1}\n": "cannot be read as arff",
+        HEADER: "has no rows",
+        "tempo,rock\n1,2\n": "is no ARFF file",
+        HEADER.replace("numeric", "string") + DENSE: "attribute 'tempo' is of type string",
+        HEADER.replace("{0,1}", "{1,0}") + SPARSE: "attribute 'rock' does not list 0 first",
+        HEADER + DENSE.replace(",1,0\n", ",2,0\n"): "row 1, label column 1: 2.0 is not 0 or 1",
+    }
+    for text, message in cases.items():
+        path.write_text(text)
+        refused(lambda path: readers.read(path, 2), path, message)
+    path.write_bytes(HEADER.encode() + "é".encode("latin-1"))
+    refused(readers.read, path, "is not UTF-8 text")
+    path.write_text(HEADER + DENSE)
+    refused(lambda path: readers.read(path, 5), path, "has 5 attributes, so they cannot end with 5")
+
+
+# NumPy and svmlight
+
+
+def test_arrays_are_read_from_npy_npz_and_scipy(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.testing.assert_array_equal(readers.read(tmp_path / "x.npy").features, X)
+    np.savez(tmp_path / "x.npz", features=X, candidates=Y, truth=Y * 0)
+    parts = readers.read(tmp_path / "x.npz")
+    np.testing.assert_array_equal(parts.features, X)
+    np.testing.assert_array_equal(parts.labels, Y)
+    assert not parts.truth.any()
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(X))
+    kept = readers.read(tmp_path / "s.npz").features
+    assert sparse.issparse(kept)
+    np.testing.assert_array_equal(kept.toarray(), X)
+
+
+def test_arrays_that_do_not_fit_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(3))
+    refused(readers.read, tmp_path / "x.npy", r"is an array of shape \(3,\)")
+    np.save(tmp_path / "x.npy", np.array([["a"]]))
+    refused(readers.read, tmp_path / "x.npy", "not a matrix of numbers")
+    np.savez(tmp_path / "x.npz", X=X)
+    refused(readers.read, tmp_path / "x.npz", "holds the arrays X; it may hold features")
+    (tmp_path / "x.npz").write_bytes(b"PK no")
+    refused(readers.read, tmp_path / "x.npz", "cannot be read as npz")
+    np.save(tmp_path / "x.npy", np.array([{}]), allow_pickle=True)
+    refused(readers.read, tmp_path / "x.npy", "allow_pickle=False")
+
+
+@pytest.mark.parametrize("ending", ["svmlight", "libsvm", "svm"])
+def test_svmlight_is_read_sparse_with_its_labels(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    dump_svmlight_file(X, Y, str(path), multilabel=True, zero_based=False)
+    parts = readers.read(path)
+    assert sparse.issparse(parts.features)
+    np.testing.assert_array_equal(parts.features.toarray(), X)
+    np.testing.assert_array_equal(parts.labels, Y)
+    assert parts.label_names == ["0", "1"]
+    path.write_text("what is this\n")
+    refused(readers.read, path, "cannot be read as")
+
+
+# Tables
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_csv_is_read_whatever_its_separator_and_text_stays_text(tmp_path, separator):
+    path = tmp_path / "x.csv"
+    rows = ["name,tags", "NA,null", '"x",None']
+    path.write_text("\n".join(rows).replace(",", separator) + "\n", encoding="utf-8-sig")
+    table = readers.read_table(path)
+    assert table.columns.tolist() == ["name", "tags"]
+    assert table.to_numpy().tolist() == [["NA", "null"], ["x", "None"]]
+
+
+def test_csv_and_parquet_give_the_same(tmp_path):
+    table = pd.DataFrame({"id": ["a", "b"], "x": [0.1, 1 / 3], "n": [1, 2]})
+    table.to_csv(tmp_path / "x.csv", index=False)
+    table.to_parquet(tmp_path / "x.parquet")
+    for name in ("x.csv", "x.parquet"):
+        found = readers.read_table(tmp_path / name)
+        pd.testing.assert_frame_equal(found, table, check_dtype=False)
+
+
+def test_a_table_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("")
+    refused(readers.read_table, path, "is empty")
+    path.write_text("a,a\n1,2\n")
+    refused(readers.read_table, path, "column 'a' is there twice")
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    refused(readers.read_table, path, "cannot be read as csv")
+    for encoding in ("latin-1", "utf-16"):
+        path.write_text("name,x\né,1\n", encoding=encoding)
+        refused(readers.read_table, path, "is not UTF-8 text|cannot be read as csv")
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    refused(readers.read_table, path, "cannot be read as parquet")
+
+
+def test_text_among_numbers_is_refused_with_its_row_and_column(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n3,many\n")
+    with pytest.raises(UserError, match="row 2, column 'b': 'many' is not a number"):
+        readers.numbers(readers.read_table(path), str(path))
+
+
+def test_numbers_as_text_and_switches_are_numbers():
+    table = pd.DataFrame({"a": ["1", "2.5"], "b": [True, False], "c": [1, None]})
+    np.testing.assert_array_equal(readers.numbers(table, "x"), [[1, 1, 1], [2.5, 0, np.nan]])
