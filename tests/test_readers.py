@@ -200,6 +200,12 @@ def test_csv_is_read_whatever_its_separator_and_text_stays_text(tmp_path, separa
     assert table.to_numpy().tolist() == [["NA", "null"], ["x", "None"]]
 
 
+def test_quoted_column_names_may_hold_the_separator(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('"a,b","c,b"\n1,2\n')
+    assert readers.read_table(path).columns.tolist() == ["a,b", "c,b"]
+
+
 def test_csv_and_parquet_give_the_same(tmp_path):
     table = pd.DataFrame({"id": ["a", "b"], "x": [0.1, 1 / 3], "n": [1, 2]})
     table.to_csv(tmp_path / "x.csv", index=False)

@@ -4,6 +4,7 @@ Every reader gives `Parts`: what the file holds of a data set. Tables (CSV, Parq
 what their columns mean is for own.py to say.
 """
 
+import csv
 import re
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -77,9 +78,9 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = file.readline().rstrip("\r\n")
+        header = file.readline()
     separator = max(",;\t", key=header.count)
-    names = [name.strip('" ') for name in header.split(separator)]
+    names = next(csv.reader([header], delimiter=separator), [])
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserError(f"{path}: column {min(twice)!r} is there twice; rename one")
