@@ -64,6 +64,8 @@ def check(data: Dataset, source: str) -> list[str]:
 def binary(labels: Matrix, source: str) -> Array:
     """Labels as 0/1 uint8, from 0/1 or -1/1 of any type."""
     dense = np.asarray(to_dense(labels))
+    if dense.dtype == np.uint8 and dense.max(initial=0) <= 1:
+        return dense
     positive, negative = dense == 1, dense == 0
     if (dense == -1).any() and not negative.any():
         negative = dense == -1

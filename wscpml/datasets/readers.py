@@ -6,6 +6,8 @@ what their columns mean is for own.py to say.
 
 import csv
 import re
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -84,11 +86,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserError(f"{path}: column {min(twice)!r} is there twice; rename one")
-    options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "na_values": [""]}
-    try:
-        return pd.read_csv(path, engine="pyarrow", **options)
-    except ValueError:  # the slower reader takes more, and says better what it does not take
-        return pd.read_csv(path, encoding="utf-8-sig", low_memory=False, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `numbers` says it better
+        return pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])
 
 
 def read_arrays(path: Path) -> Parts:
@@ -296,20 +296,17 @@ def read_svmlight(path: Path) -> Parts:
         features, rows = load_svmlight_file(str(path), multilabel=True)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
-    names, labels = indicator([[f"{label:g}" for label in row] for row in rows])
+    values, labels = indicator(rows)
+    names = [f"{value:g}" for value in values]
     return Parts(features=sparse.csr_array(features), labels=labels, label_names=names)
 
 
-def indicator(rows: list[list[str]], names: list[str] | None = None) -> tuple[list[str], Array]:
-    """Lists of labels as a 0/1 matrix, with its names in order."""
-    if names is None:
-        names = sorted({label for row in rows for label in row}, key=lambda name: (len(name), name))
-    position = {name: j for j, name in enumerate(names)}
+def indicator(rows: Sequence[Sequence[Any]]) -> tuple[list[Any], Array]:
+    """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``."""
+    names, columns = np.unique([label for row in rows for label in row], return_inverse=True)
     labels = np.zeros((len(rows), len(names)), np.uint8)
-    counts = [len(row) for row in rows]
-    columns = [position[label] for row in rows for label in row]
-    labels[np.repeat(np.arange(len(rows)), counts), columns] = 1
-    return names, labels
+    labels[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), columns] = 1
+    return names.tolist(), labels
 
 
 def numbers(table: pd.DataFrame, source: str) -> Array:
