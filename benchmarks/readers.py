@@ -20,7 +20,7 @@ from scipy.io import arff, loadmat, savemat
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from tqdm import tqdm
 
-from wscpml.datasets import files, readers
+from wscpml.datasets import files, own, readers
 
 Case = tuple[str, Callable[[], Any], str, Callable[[], Any]]
 
@@ -36,6 +36,11 @@ def made_files(directory: Path, n: int, d: int, q: int) -> Iterator[Case]:
     path = directory / "x.csv"
     table.to_csv(path, index=False)
     yield _table(path, "pandas.read_csv", pd.read_csv)
+    tagged = directory / "tagged.csv"
+    names = np.array([f"tag{j}" for j in range(q)])
+    table.assign(tags=[";".join(names[row == 1]) for row in Y]).to_csv(tagged, index=False)
+    sources = own.Sources(tagged, tags="tags")
+    yield tagged.name, lambda: own.load(sources), "pandas.read_csv", lambda: pd.read_csv(tagged)
     path = directory / "x.parquet"
     table.to_parquet(path)
     yield _table(path, "pandas.read_parquet", pd.read_parquet)

@@ -12,7 +12,7 @@ def cluster(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     confidence = artifacts.read("data/confidence.npy")
     result = clustering.cluster(
-        inputs.mapped_features("train"), candidates, confidence, **settings.clustering.model_dump()
+        inputs.scaled_features("train"), candidates, confidence, **settings.clustering.model_dump()
     )
     if not result.converged:
         print(

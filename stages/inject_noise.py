@@ -27,6 +27,7 @@ def noisy(truth: Array, settings: Settings) -> Array:
     """Candidates by the noise model that the settings name."""
     chosen, rng = settings.noise, stream(settings.seed, "noise")
     if chosen.kind == "pad":
+        assert chosen.candidates is not None  # every set without candidates has levels
         return noise.pad_candidates(truth, chosen.candidates, rng)
     if chosen.kind == "uniform":
         return noise.uniform(truth, chosen.rate, rng)

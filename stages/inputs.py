@@ -33,12 +33,17 @@ def raw_features(side: str) -> Matrix:
 
 
 def feature_map() -> FeatureMap:
-    """The map from raw features to those that the method sees."""
+    """The map from raw features to scaled and to kernel features."""
     return FeatureMap.from_arrays(artifacts.read("data/prototypes/feature_map.npz"))
 
 
+def scaled_features(side: str) -> Matrix:
+    """Features of the rows as prototypes and clustering see them."""
+    return feature_map().scale(raw_features(side))
+
+
 def mapped_features(side: str) -> Array:
-    """Features of the rows as the method sees them."""
+    """Features of the rows as the classifier sees them."""
     return feature_map()(raw_features(side))
 
 

@@ -12,7 +12,7 @@ def learn_prototypes(settings: Settings) -> None:
     feature_map = features.fit(
         X, **settings.features.model_dump(), rng=stream(settings.seed, "anchors")
     )
-    positive, negative = prototypes.learn(feature_map(X), inputs.candidates("train"))
+    positive, negative = prototypes.learn(feature_map.scale(X), inputs.candidates("train"))
     artifacts.write_directory(
         "data/prototypes",
         {

@@ -31,16 +31,19 @@ FILES = [
 
 def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
-    hashes = dvc_hashes()
+    hashes, names = dvc_hashes(), artifacts.read("data/prepared/names.json")
     features = artifacts.read_matrix("data/prepared", "features")
     measured = flat(artifacts.read("metrics/evaluation.json"))
     measured |= flat({"noise": artifacts.read("metrics/noise.json")})
     labels = artifacts.read("metrics/per_label.csv")
     for label, value in zip(labels.label, labels.average_precision, strict=True):
-        measured[metric_name(f"label_average_precision.{label}")] = value
+        name = metric_name(f"label_average_precision.{label}")
+        while name in measured:  # R&B and R/B are one to MLflow
+            name += "_"
+        measured[name] = value
     courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("clustering", "training")}
     result = tracking.Result(
-        name=run_name(settings, os.environ.get("DVC_EXP_NAME")),
+        name=run_name(settings, "candidates" in names["given"], os.environ.get("DVC_EXP_NAME")),
         params=flat(settings.model_dump()),
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
@@ -60,10 +63,11 @@ def track(settings: Settings) -> None:
     artifacts.write("metrics/run.json", {"run_id": run_id})
 
 
-def run_name(settings: Settings, experiment: str | None) -> str:
+def run_name(settings: Settings, noise_is_given: bool, experiment: str | None) -> str:
     """What tells runs apart in MLflow's table, with the name that `dvc exp show` has for it."""
-    chosen = settings.clustering
-    noise = f"-{settings.noise.candidates}" if settings.noise.kind == "pad" else ""
+    chosen, added = settings.clustering, settings.noise
+    noise = f"-{added.candidates}" if added.kind == "pad" else f" {added.kind} {added.rate:g}"
+    noise = "" if noise_is_given else noise
     suffix = f" ({experiment})" if experiment else ""
     return f"{settings.dataset.title}{noise} alpha={chosen.alpha:g} beta={chosen.beta:g}{suffix}"
 

@@ -30,5 +30,5 @@ def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, caps
         "svmlight",
         "arff",
     }
-    assert min(figures.values()) > 0
+    assert "tagged.csv.ratio" in figures
     assert "scipy.io.loadmat" in capsys.readouterr().out

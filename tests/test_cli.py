@@ -27,8 +27,17 @@ def test_datasets_lists_every_set_with_its_settings_and_where_it_is(capsys):
     assert "subset" in by_name["Mirflickr"]
 
 
+def test_a_damaged_file_is_told_in_the_list(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("WSCPML_DATA", str(tmp_path))
+    (tmp_path / "emotions.mat").write_text("no")
+    main(["datasets"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(REGISTRY)
+    assert "damaged: " in next(line for line in lines if line.startswith("emotions"))
+
+
 def test_fetch_says_where_files_are_and_what_it_does_not_know(capsys):
-    main(["fetch", "yeast"])
+    main(["fetch", "yeast-9"])
     assert capsys.readouterr().out == "yeast: built in\n"
     with pytest.raises(SystemExit, match="beast: no such data set; known are Mirflickr"):
         main(["fetch", "yeast", "beast"])
@@ -56,8 +65,14 @@ def test_describe_says_what_was_understood(capsys):
         "  jazz       1    25.0%",
         "warning: songs.csv: 1 instances have no label and count as pure negatives",
     ]
-    main(["describe", "yeast"])
+    main(["describe", "yeast-7"])
     assert "labels              14" in capsys.readouterr().out
+    Path("y.csv").write_text("song,label\na,rock\nb,rock\nc,jazz\nd,rock\n")
+    Path("x.csv").write_text("song,tempo\na,1\nb,2\nc,2\nd,3\n")
+    main(["describe", "x.csv", "y.csv", "--id", "song"])
+    assert "candidates a row    1.00 on average, 1 to 1" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="yeast: is a named data set; tags is for files"):
+        main(["describe", "yeast", "--tags", "x"])
     with pytest.raises(SystemExit, match="nothing.csv: no such file"):
         main(["describe", "nothing.csv", "--tags", "tags"])
 

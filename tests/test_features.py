@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from wscpml import arrays, features
+from wscpml import arrays, clustering, confidence, features, prototypes
 from wscpml.arrays import squared_distances
 
 
@@ -14,7 +14,9 @@ X = rng().normal(size=(30, 3)) * [1, 10, 100] + [0, 5, -50]
 
 
 def fit(rows=X, scaling="minmax", kernel="none"):
-    return features.fit(rows, scaling=scaling, kernel=kernel, anchors_per_feature=5, rng=rng())
+    return features.fit(
+        rows, scaling=scaling, kernel=kernel, anchors_per_feature=5, bandwidth=0.5, rng=rng()
+    )
 
 
 def test_squared_distances_are_those_of_the_definition():
@@ -46,7 +48,25 @@ def test_no_scaling_leaves_features_alone():
     np.testing.assert_array_equal(fit(scaling="none")(X), X)
 
 
-@pytest.mark.parametrize("scaling", ["minmax", "zscore"])
+def test_quantile_scaling_is_the_rank_from_minus_one_to_one():
+    rows = np.array([[1.0], [1000.0], [2.0], [3.0], [4.0]])
+    ranked = fit(rows, scaling="quantile")
+    np.testing.assert_allclose(ranked(rows).ravel(), [-1, 1, -0.5, 0, 0.5])
+    np.testing.assert_allclose(ranked(np.array([[-9.0], [2.5], [9e9]])).ravel(), [-1, -0.25, 1])
+
+
+def test_a_tie_has_the_rank_of_its_middle():
+    rows = np.array([[0.0], [0.0], [0.0], [1.0], [2.0]])
+    np.testing.assert_allclose(fit(rows, scaling="quantile")(rows).ravel(), [-0.5] * 3 + [0.5, 1])
+
+
+def test_more_rows_than_levels_change_ranks_little(monkeypatch):
+    exact = fit(scaling="quantile")(X)
+    monkeypatch.setattr(features, "MOST_LEVELS", 15)
+    assert abs(fit(scaling="quantile")(X) - exact).max() < 2 / 15
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "zscore", "quantile"])
 def test_a_column_constant_in_training_becomes_zero_everywhere(scaling):
     constant = np.column_stack([X, np.full(30, 0.1)])
     feature_map = fit(constant, scaling=scaling)
@@ -64,7 +84,7 @@ def test_kernel_map_is_the_rbf_kernel_to_the_anchors_centred_on_the_training_row
     scaled = fit()(X)
     assert mapped.anchors.shape == (15, 3)
     distances = ((scaled[:, None] - mapped.anchors[None]) ** 2).sum(axis=2)
-    kernel = np.exp(-distances / (2 * distances.mean()))
+    kernel = np.exp(-distances / (2 * 0.5 * distances.mean()))
     np.testing.assert_allclose(mapped(X), kernel - kernel.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(mapped(X).mean(axis=0), 0, atol=1e-12)
 
@@ -84,6 +104,11 @@ def test_rows_all_alike_map_to_zero():
 SPARSE = sparse.random_array((40, 6), density=0.3, rng=rng(), format="csr")
 
 
+def test_sparse_features_take_min_max_for_quantiles():
+    quantile, minmax = (fit(SPARSE, scaling, "rbf")(SPARSE) for scaling in ("quantile", "minmax"))
+    np.testing.assert_array_equal(quantile, minmax)
+
+
 @pytest.mark.parametrize("scaling", ["minmax", "zscore", "none"])
 def test_sparse_features_map_as_dense_ones_do(scaling):
     dense, kept = (fit(rows, scaling, "rbf") for rows in (SPARSE.toarray(), SPARSE))
@@ -98,6 +123,20 @@ def test_without_a_kernel_sparse_features_are_scaled_and_not_shifted():
     np.testing.assert_allclose(shift, np.broadcast_to(shift[0], shift.shape), atol=1e-12)
 
 
+def test_sparse_features_have_the_prototypes_and_clusters_of_dense_ones():
+    candidates = (rng().random((40, 3)) < 0.6).astype(np.uint8)
+    found = []
+    for rows in (SPARSE, SPARSE.toarray()):
+        scaled = fit(SPARSE, kernel="rbf").scale(rows)
+        assert sparse.issparse(scaled) == sparse.issparse(rows)
+        positive, negative = prototypes.learn(scaled, candidates)
+        B = confidence.build(scaled, candidates, positive, negative, "adaptive")
+        result = clustering.cluster(scaled, candidates, B, 1.0, 0.1, "paper", 20, 1e-6)
+        found.append((positive, negative, B, result.pseudo_labels, result.prototypes))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 def test_sparse_rows_are_taken_in_blocks(monkeypatch):
     whole = squared_distances(SPARSE, SPARSE)
     monkeypatch.setattr(arrays, "ROWS_AT_ONCE", 7)
@@ -108,8 +147,9 @@ def test_sparse_rows_are_taken_in_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", [X, SPARSE])
+@pytest.mark.parametrize("scaling", ["quantile", "minmax"])
 @pytest.mark.parametrize("kernel", ["rbf", "none"])
-def test_a_map_survives_being_taken_apart(rows, kernel):
-    feature_map = fit(rows, kernel=kernel)
+def test_a_map_survives_being_taken_apart(rows, scaling, kernel):
+    feature_map = fit(rows, scaling, kernel)
     again = features.FeatureMap.from_arrays(feature_map.to_arrays())
     np.testing.assert_array_equal(again(rows), feature_map(rows))

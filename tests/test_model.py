@@ -11,7 +11,7 @@ def test_a_model_read_back_predicts_the_same(tmp_path):
     for kernel, d in (("rbf", 15), ("none", 3)):
         shapes = ((d, 8), 8, (4, 2), 4)
         network = Network(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
-        feature_map = features.fit(X, "minmax", kernel, 5, rng)
+        feature_map = features.fit(X, "quantile", kernel, 5, 0.5, rng)
         model = Model(feature_map, network, list("abc"), list("wxyz"))
         artifacts.write_directory(tmp_path / kernel, model.to_files())
         again = Model.from_files(artifacts.read_directory(tmp_path / kernel, Model.FILES))

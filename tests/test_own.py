@@ -93,11 +93,83 @@ def test_matrices_from_other_formats():
     assert sparse.issparse(load("x.npz", candidates="y.npy", id=None).features)
 
 
-def test_ids_stay_whole_numbers_or_become_text():
-    Path("x.csv").write_text("song,tempo,tags\n7,1,a\n8,2,b\n")
-    assert load(tags="tags").instance_ids == [7, 8]
-    Path("x.csv").write_text("song,tempo,tags\n7.5,1,a\nx,2,b\n")
-    assert load(tags="tags").instance_ids == ["7.5", "x"]
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        (["7", "8"], [7, 8]),
+        (["001", "010"], ["001", "010"]),
+        (["1.10", "x"], ["1.10", "x"]),
+        (["2024-01-01", "2024-01-02"], ["2024-01-01", "2024-01-02"]),
+    ],
+)
+def test_ids_are_kept_as_they_are_written(written, kept):
+    Path("x.csv").write_text(f"song,tempo,tags\n{written[0]},1,a\n{written[1]},2,b\n")
+    assert load(tags="tags").instance_ids == kept
+
+
+def test_label_names_are_kept_as_they_are_written():
+    Path("x.csv").write_text("song,tempo,tags\na,1,01\nb,2,\nc,3,1e3;NA\n")
+    assert load(tags="tags").label_names == ["01", "1e3", "NA"]
+    Path("x.csv").write_text("song,tempo\na,1\nb,2\n")
+    Path("y.csv").write_text("song,label\na, 1.0 \nb,1.0\n")
+    assert load(candidates="y.csv").label_names == ["1.0"]
+
+
+def test_ids_fit_whatever_type_the_files_give_them():
+    Path("y.csv").write_text("song,tags\n2,b\n1,a\n")
+    for ids in (["1", "2"], [1, 2]):
+        pd.DataFrame({"song": ids, "tempo": [1.0, 2.0]}).to_parquet("x.parquet")
+        data = load("x.parquet", candidates="y.csv", tags="tags")
+        assert data.instance_ids == [1, 2]
+        np.testing.assert_array_equal(data.candidates, np.eye(2))
+    Path("y.csv").write_text("song,tags\n2024-05-02,b\n2024-05-01,a\n")
+    days = pd.to_datetime(["2024-05-01", "2024-05-02"])
+    pd.DataFrame({"song": days, "tempo": [1.0, 2.0]}).to_parquet("x.parquet")
+    data = load("x.parquet", candidates="y.csv", tags="tags")
+    assert data.instance_ids == ["2024-05-01", "2024-05-02"]
+
+
+def test_tags_may_be_lists_as_parquet_has_them():
+    table = pd.DataFrame({"song": IDS, "t": X[:, 0], "tags": [["rock"], ["jazz", "rock"], []]})
+    table.to_parquet("x.parquet")
+    data = load("x.parquet", tags="tags")
+    assert data.label_names == ["jazz", "rock"]
+    assert data.candidates.tolist() == [[0, 1], [1, 1], [0, 0]]
+    table.assign(tags=[1, 2, 3]).to_parquet("x.parquet")
+    with pytest.raises(UserError, match="row 1, column 'tags': 1 is not a list of labels"):
+        load("x.parquet", tags="tags")
+
+
+def test_features_without_ids_take_those_of_the_labels():
+    np.save("x.npy", X)
+    Path("y.csv").write_text("song,tags\ns3,\ns1,rock\ns2,jazz\n")
+    assert load("x.npy", candidates="y.csv", tags="tags").instance_ids == ["s3", "s1", "s2"]
+
+
+def test_truth_that_lacks_instances_is_refused_or_told():
+    Path("t.csv").write_text("song,rock,jazz\ns1,1,0\n")
+    with pytest.raises(UserError, match="t.csv: instance 's2' has features but no row of labels"):
+        load("tagged.csv", tags="tags", truth="t.csv")
+    Path("t.csv").write_text("song,label\ns1,rock\n")
+    warnings = check(load("tagged.csv", tags="tags", truth="t.csv"), "x")
+    assert "x: 1 instances have candidates but no true label" in warnings
+
+
+def test_each_file_is_read_once(monkeypatch):
+    read = []
+    original = own.readers.read_table
+    monkeypatch.setattr(
+        own.readers, "read_table", lambda path, text: read.append(path) or original(path, text)
+    )
+    load("tagged.csv", tags="tags")
+    assert read == [Path("tagged.csv")]
+
+
+def test_labels_of_an_arff_file_of_their_own_keep_their_names():
+    head = "@relation y\n@attribute rock {0,1}\n@attribute jazz {0,1}\n@data\n"
+    Path("y.arff").write_text(head + "1,0\n1,1\n0,0\n")
+    np.save("x.npy", X)
+    assert load("x.npy", candidates="y.arff", id=None).label_names == ["rock", "jazz"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +179,7 @@ def test_ids_stay_whole_numbers_or_become_text():
         (
             {"x.xlsx": "?"},
             {"features": "x.xlsx"},
-            "x.xlsx: .xlsx extension is not known; known are",
+            "x.xlsx: extension '.xlsx' is not known; known are",
         ),
         ({"x.csv": ""}, {"tags": "tags"}, "x.csv: is empty"),
         (
@@ -117,7 +189,7 @@ def test_ids_stay_whole_numbers_or_become_text():
         ),
         (
             {},
-            {"tags": "tags", "id": "artist"},
+            {"features": "tagged.csv", "tags": "tags", "id": "artist"},
             "dataset.id: has no column 'artist'; its columns are",
         ),
         (
@@ -126,7 +198,27 @@ def test_ids_stay_whole_numbers_or_become_text():
             "row 1, column 'tags': 'rock' is not a number",
         ),
         ({"y.csv": "song,a\ns1,1\n"}, {"candidates": "y.csv", "id": None}, "'s1' is not a number"),
-        ({"y.csv": "a\n1\n0\n"}, {"candidates": "y.csv"}, "has 3 instances, the labels 2"),
+        (
+            {"y.csv": "a\n1\n0\n"},
+            {"candidates": "y.csv"},
+            "y.csv: dataset.id: has no column 'song'",
+        ),
+        (
+            {"y.csv": "a\n1\n0\n", "z.csv": "t\n1\n2\n3\n"},
+            {"features": "z.csv", "candidates": "y.csv", "id": None},
+            "y.csv: has labels of 2 instances, z.csv features of 3",
+        ),
+        (
+            {"y.csv": "song,a\ns1,1\n"},
+            {"candidates": "y.csv"},
+            "y.csv: instance 's2' has features but no row of labels (2 such instances)",
+        ),
+        (
+            {"y.csv": "song,label,weight\ns1,rock,\n"},
+            {"candidates": "y.csv"},
+            "y.csv: row 1, column 'weight': is empty",
+        ),
+        ({}, {"features": "tagged.csv", "tags": "tags", "separator": ""}, "must not be empty"),
         ({"y.csv": "song,a\ns9,1\n"}, {"candidates": "y.csv"}, "instance 's9' has labels but no"),
         ({"y.csv": "song,a\ns1,1\ns1,0\n"}, {"candidates": "y.csv"}, "'s1' has two rows of labels"),
         (
@@ -187,6 +279,11 @@ def test_a_feature_that_is_no_finite_number_is_refused_with_its_place(make, valu
         ({"features": X[:, :0]}, "has 3 instances and 0 features"),
         ({"instance_ids": ["a", "b", "a"]}, "instance 'a' is there twice, as numbers 1 and 3"),
         ({"label_names": ["a", "a"]}, "label 'a' is there twice"),
+        ({"feature_names": ["a", "a"]}, "feature 'a' is there twice"),
+        (
+            {"label_names": [], "truth": None, "candidates": np.zeros((3, 0), np.uint8)},
+            "no instance has any label",
+        ),
         ({"label_names": ["instance", "a"]}, "a label cannot be called 'instance'"),
         (
             {"candidates": np.array([[1, 0], [1, 0], [0, 0]], np.uint8)},

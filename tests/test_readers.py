@@ -62,6 +62,12 @@ def test_a_mat_file_that_does_not_fit_is_refused(tmp_path):
     refused(readers.read, path, "is MATLAB v7.3; save it with `-v7`")
     path.write_bytes(b"nothing of the kind")
     refused(readers.read, path, "cannot be read as mat")
+    savemat(path, {"data": "text", "target": Y})
+    refused(readers.read, path, "not a matrix of numbers")
+    savemat(path, {"data": np.random.default_rng(0).random((50, 50))}, do_compression=True)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4000] + b"0123456789" + whole[4010:])
+    refused(readers.read, path, "cannot be read as mat")
 
 
 # ARFF
@@ -97,11 +103,13 @@ def test_an_empty_row_of_sparse_arff_is_all_zeros(tmp_path):
     path = tmp_path / "x.arff"
     path.write_text(HEADER + "{ }\n{0 1}\n")
     assert readers.read(path, 2).features.toarray().tolist() == [[0, 0, 0], [1, 0, 0]]
+    path.write_text(HEADER + "% first a comment\n\n{0 1}\n")
+    assert readers.read(path, 2).features.toarray().tolist() == [[1, 0, 0]]
 
 
 def test_mulans_xml_says_which_attributes_are_labels(tmp_path):
     path = tmp_path / "x.arff"
-    path.write_text(HEADER.replace("{0,1}", "{0,1}") + DENSE)
+    path.write_text(HEADER + DENSE)
     xml = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="rock"/></labels>'
     path.with_suffix(".xml").write_text(xml)
     parts = readers.read(path)
@@ -129,6 +137,10 @@ def test_an_arff_file_that_does_not_fit_is_refused(tmp_path):
         HEADER + "a,0,2,1,0\n": "row 1, column 'tempo': 'a' is not a number",
         HEADER + "{0 a}\n": "cannot be read as arff",
         HEADER + "{9 1}\n": "cannot be read as arff",
+        HEADER + "{0 1 1 5}\n": "cannot be read as arff",
+        HEADER + "{0 1}\n{0 1, 1": "row 2: '{0 1, 1' is not in braces",
+        HEADER + "{0 1}\n1,2,3,0,1\n": "row 2: '1,2,3,0,1' is not in braces",
+        HEADER.replace("pitch", "tempo") + DENSE: "attribute 'tempo' is there twice",
         HEADER: "has no rows",
         "tempo,rock\n1,2\n": "is no ARFF file",
         HEADER.replace("numeric", "string") + DENSE: "attribute 'tempo' is of type string",
@@ -168,8 +180,13 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     refused(readers.read, tmp_path / "x.npy", "not a matrix of numbers")
     np.savez(tmp_path / "x.npz", X=X)
     refused(readers.read, tmp_path / "x.npz", "holds the arrays X; it may hold features")
-    (tmp_path / "x.npz").write_bytes(b"PK no")
+    np.savez(tmp_path / "x.npz", features=X, candidates=Y[:, 0])
+    refused(readers.read, tmp_path / "x.npz", r"is an array of shape \(4,\)")
+    whole = (tmp_path / "x.npz").read_bytes()
+    (tmp_path / "x.npz").write_bytes(whole[: int(0.6 * len(whole))])
     refused(readers.read, tmp_path / "x.npz", "cannot be read as npz")
+    np.save(tmp_path / "x.npy", X * 1j)
+    refused(readers.read, tmp_path / "x.npy", "complex128, not a matrix of numbers")
     np.save(tmp_path / "x.npy", np.array([{}]), allow_pickle=True)
     refused(readers.read, tmp_path / "x.npy", "allow_pickle=False")
 
@@ -183,6 +200,8 @@ def test_svmlight_is_read_sparse_with_its_labels(tmp_path, ending):
     np.testing.assert_array_equal(parts.features.toarray(), X)
     np.testing.assert_array_equal(parts.labels, Y)
     assert parts.label_names == ["0", "1"]
+    path.write_text("1234567 1:1\n1234568 1:2\n")
+    assert readers.read(path).label_names == ["1234567", "1234568"]
     path.write_text("what is this\n")
     refused(readers.read, path, "cannot be read as")
 
@@ -204,6 +223,8 @@ def test_quoted_column_names_may_hold_the_separator(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('"a,b","c,b"\n1,2\n')
     assert readers.read_table(path).columns.tolist() == ["a,b", "c,b"]
+    path.write_text('song,"tempo; bpm; mean; sd",tags\na,1,x\n')
+    assert readers.read_table(path).columns.tolist() == ["song", "tempo; bpm; mean; sd", "tags"]
 
 
 def test_csv_and_parquet_give_the_same(tmp_path):
@@ -223,9 +244,11 @@ def test_a_table_that_does_not_fit_is_refused(tmp_path):
     refused(readers.read_table, path, "column 'a' is there twice")
     path.write_text("a,b\n1,2\n1,2,3\n")
     refused(readers.read_table, path, "cannot be read as csv")
+    path.write_text("rock,jazz\n1,0,1\n1,1,1\n")
+    refused(readers.read_table, path, "has rows with more cells than the header has names")
     for encoding in ("latin-1", "utf-16"):
         path.write_text("name,x\né,1\n", encoding=encoding)
-        refused(readers.read_table, path, "is not UTF-8 text|cannot be read as csv")
+        refused(readers.read_table, path, "is not UTF-8 text")
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 and no more")
     refused(readers.read_table, path, "cannot be read as parquet")
@@ -236,6 +259,12 @@ def test_text_among_numbers_is_refused_with_its_row_and_column(tmp_path):
     path.write_text("a,b\n1,2\n3,many\n")
     with pytest.raises(UserError, match="row 2, column 'b': 'many' is not a number"):
         readers.numbers(readers.read_table(path), str(path))
+
+
+def test_columns_of_dates_are_no_numbers():
+    table = pd.DataFrame({"a": [1.0], "day": pd.to_datetime(["2024-01-01"])})
+    with pytest.raises(UserError, match="column 'day' holds datetime64.*, not numbers"):
+        readers.numbers(table, "x")
 
 
 def test_numbers_as_text_and_switches_are_numbers():

@@ -53,7 +53,7 @@ def test_every_knob_has_a_comment():
         (
             "dataset",
             "features",
-            "x.csv",
+            "data/own/x.csv",
             "dataset: features is for files of your own; set name to null to use them",
         ),
         ("dataset", "name", None, "dataset: give the name of a data set, or features of your own"),
@@ -122,9 +122,24 @@ def test_a_short_name_is_a_setting_of_the_paper(tmp_path, params):
 
 
 def test_files_of_ones_own_need_no_name(tmp_path, params):
-    params["dataset"] = {"features": "x.parquet", "candidates": "tags.csv", "truth": None}
+    params["dataset"] = {"features": "data/own/x.parquet", "candidates": "data/own/tags.csv"}
     loaded = load(tmp_path, params)
-    assert loaded.dataset.title == "x.parquet"
+    assert loaded.dataset.title == "data/own/x.parquet"
+
+
+def test_files_that_dvc_does_not_watch_are_refused(tmp_path, params):
+    params["dataset"] = {"features": "x.parquet", "candidates": "data/own/../tags.csv"}
+    assert mistakes(tmp_path, params) == [
+        "dataset.features: must be in data/own/, which DVC watches, got 'x.parquet'",
+        "dataset.candidates: must be in data/own/, which DVC watches, got 'data/own/../tags.csv'",
+    ]
+
+
+@pytest.mark.parametrize(("name", "r"), [("yeast", 9), ("emotions", 4), ("image", 3)])
+def test_the_number_of_candidates_may_be_left_to_the_data_set(tmp_path, params, name, r):
+    params["dataset"]["name"] = name
+    assert params["noise"]["candidates"] is None
+    assert load(tmp_path, params).noise.candidates == r
 
 
 def test_nothing_need_be_held_out(tmp_path, params):

@@ -64,7 +64,7 @@ def a_result(model: Path, **changes) -> tracking.Result:
     one = np.ones((1, 1), np.float32)
     network = Network(one, one[0], one, one[0])
     whole = Model(
-        features.fit(one, "none", "none", 1, np.random.default_rng(0)), network, ["x"], ["y"]
+        features.fit(one, "none", "none", 1, 1.0, np.random.default_rng(0)), network, ["x"], ["y"]
     )
     artifacts.write_directory(model, whole.to_files())
     result = tracking.Result(
@@ -163,8 +163,8 @@ def test_nested_settings_become_dotted_names():
 
 def test_a_run_is_named_by_what_tells_it_apart():
     committed = settings.load(ROOT / "params.yaml")
-    assert track.run_name(committed, None) == "yeast-9 alpha=1 beta=1"
-    assert track.run_name(committed, "gauge-here") == "yeast-9 alpha=1 beta=1 (gauge-here)"
+    assert track.run_name(committed, False, None) == "yeast-9 alpha=10 beta=10"
+    assert track.run_name(committed, True, "gauge-here") == "yeast alpha=10 beta=10 (gauge-here)"
 
 
 def test_the_served_model_wants_the_features_by_name():

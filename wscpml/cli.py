@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         "  wscpml fetch emotions birds\n"
         "  wscpml describe emotions\n"
         "  wscpml describe songs.csv --tags tags --id song\n"
-        "  wscpml describe x.parquet --candidates tags.csv --id song",
+        "  wscpml describe x.parquet tags.csv --id song",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
         "describe", help="say what is understood of a data set, before anything runs"
     )
     describe.add_argument("features", metavar="FILE|NAME", help="features, or a named data set")
-    describe.add_argument("--candidates", type=Path, metavar="FILE", help="if in another file")
+    describe.add_argument(
+        "candidates", nargs="?", type=Path, metavar="CANDIDATES", help="if in another file"
+    )
     describe.add_argument("--truth", type=Path, metavar="FILE", help="the true labels, if known")
     describe.add_argument("--id", metavar="COLUMN", help="names the instances")
     describe.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
@@ -58,9 +60,13 @@ def _datasets(_: argparse.Namespace) -> None:
     for name, entry in REGISTRY.items():
         levels = ", ".join(f"{name}-{r}" for r in entry.levels)
         candidates = "" if entry.average_candidates is None else f"{entry.average_candidates:.2f}"
+        try:
+            where = entry.availability()
+        except UserError as mistake:
+            where = f"damaged: {mistake} "
         print(
             f"{name:15}{entry.instances:6}{entry.dimensions:6}{entry.labels:5}"
-            f"{entry.average_true:6.2f}{candidates:>7}  {entry.availability():10}"
+            f"{entry.average_true:6.2f}{candidates:>7}  {where:10}"
             f"{levels + '; ' if levels else ''}{entry.note}"
         )
 
@@ -69,10 +75,11 @@ def _fetch(options: argparse.Namespace) -> None:
     from wscpml.datasets.files import get
     from wscpml.datasets.registry import REGISTRY
 
-    unknown = [name for name in options.names if name not in REGISTRY]
+    names = [_set_behind(name) for name in options.names]
+    unknown = [name for name in names if name not in REGISTRY]
     if unknown:
         raise UserError(f"{unknown[0]}: no such data set; known are {', '.join(REGISTRY)}")
-    for name in options.names:
+    for name in names:
         places = [str(get(file)) for file in REGISTRY[name].files]
         print(f"{name}: {', '.join(places) or 'built in'}")
 
@@ -83,15 +90,26 @@ def _describe(options: argparse.Namespace) -> None:
     from wscpml.datasets.description import describe
     from wscpml.datasets.registry import REGISTRY
 
-    if options.features in REGISTRY:
-        data = REGISTRY[options.features].load()
+    name = _set_behind(options.features)
+    given = {key: value for key, value in vars(options).items() if key != "run"}
+    if name in REGISTRY:
+        extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
+        if extra:
+            raise UserError(f"{name}: is a named data set; {extra[0]} is for files of your own")
+        data = REGISTRY[name].load()
     else:
-        given = {key: value for key, value in vars(options).items() if key != "run"}
         data = own.load(own.Sources(**{**given, "features": Path(options.features)}))
     warnings = check(data, options.features)
     print(describe(data))
     for warning in warnings:
         print(f"warning: {warning}")
+
+
+def _set_behind(name: str) -> str:
+    """The data set of one of the paper's settings: emotions for emotions-3."""
+    from wscpml.datasets.registry import SETTINGS
+
+    return SETTINGS.get(name, (name, 0))[0]
 
 
 if __name__ == "__main__":

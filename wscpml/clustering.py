@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import xlogy
 
-from wscpml.arrays import Array, squared_distances
+from wscpml.arrays import Array, Matrix, squared_distances
 from wscpml.prototypes import centroids, memberships
 
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
@@ -81,7 +81,7 @@ def objective(
 
 
 def cluster(
-    X: Array,
+    X: Matrix,
     candidates: Array,
     confidence: Array,
     alpha: float,

@@ -4,11 +4,11 @@ from typing import Literal
 
 import numpy as np
 
-from wscpml.arrays import Array, squared_distances
+from wscpml.arrays import Array, Matrix, squared_distances
 
 
 def build(
-    X: Array,
+    X: Matrix,
     candidates: Array,
     positive: Array,
     negative: Array,
@@ -22,7 +22,7 @@ def build(
     if theta == "adaptive":  # Eq. 5
         reduced = 1 - candidates.mean(axis=1, keepdims=True)
     else:
-        reduced = np.full((len(X), 1), float(theta))
+        reduced = np.full((len(candidates), 1), float(theta))
     no_negative = np.isnan(negative).any(axis=1)
     nearer = squared_distances(X, positive) < squared_distances(X, negative)
     return np.where(nearer | no_negative, 1.0, reduced) * candidates  # Eq. 4

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 
 
 def memberships(labels: Array) -> Array:
@@ -10,7 +10,7 @@ def memberships(labels: Array) -> Array:
     return labels / np.maximum(labels.sum(axis=1, keepdims=True, dtype=float), 1)
 
 
-def centroids(X: Array, weights: Array) -> Array:
+def centroids(X: Matrix, weights: Array) -> Array:
     """Weighted mean of the rows for each label (Eq. 2); NaN for a label without weight."""
     total = weights.sum(axis=0)[:, None]
     return np.divide(
@@ -18,6 +18,6 @@ def centroids(X: Array, weights: Array) -> Array:
     )
 
 
-def learn(X: Array, candidates: Array) -> tuple[Array, Array]:
+def learn(X: Matrix, candidates: Array) -> tuple[Array, Array]:
     """Positive (Eq. 2) and negative (Eq. 3) prototypes, each ``(q, d)``."""
     return centroids(X, memberships(candidates)), centroids(X, memberships(1 - candidates))

@@ -4,6 +4,7 @@
 """
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -39,6 +40,13 @@ def _known_name(value: str) -> str:
     return value
 
 
+def _watched(value: Path) -> Path:
+    """DVC sees a change of a file only if the pipeline names its directory."""
+    if Path(os.path.normpath(value)).parts[:2] != ("data", "own"):
+        raise ValueError("must be in data/own/, which DVC watches")
+    return value
+
+
 def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
     if value == "adaptive":
         return "adaptive"
@@ -53,6 +61,7 @@ def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
 
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count")
 
+OwnPath = Annotated[Path, AfterValidator(_watched)]
 Float = Annotated[float, BeforeValidator(_not_a_switch)]
 Int = Annotated[int, BeforeValidator(_not_a_switch)]
 Positive = Annotated[Float, Field(gt=0)]
@@ -70,9 +79,9 @@ class DatasetSettings(Section):
     """Which data: a named set, or files of one's own."""
 
     name: Annotated[str, AfterValidator(_known_name)] | None = None
-    features: Path | None = None
-    candidates: Path | None = None
-    truth: Path | None = None
+    features: OwnPath | None = None
+    candidates: OwnPath | None = None
+    truth: OwnPath | None = None
     id: str | None = None
     tags: str | None = None
     separator: Annotated[str, Field(min_length=1)] = ";"
@@ -112,16 +121,17 @@ class NoiseSettings(Section):
     """How candidates are made of true labels."""
 
     kind: Literal["pad", "uniform", "label_dependent", "instance_dependent"]
-    candidates: Count
+    candidates: Count | None
     rate: Annotated[Float, Field(gt=0, lt=1)]
 
 
 class FeatureSettings(Section):
     """Scaling and kernel map."""
 
-    scaling: Literal["minmax", "zscore", "none"]
+    scaling: Literal["quantile", "minmax", "zscore", "none"]
     kernel: Literal["rbf", "none"]
     anchors_per_feature: Count
+    bandwidth: Positive
 
 
 class ConfidenceSettings(Section):
@@ -198,13 +208,14 @@ def load(path: Path = Path("params.yaml")) -> Settings:
 
 
 def _spelled_out(settings: Settings) -> Settings:
-    """One of the paper's settings by its short name: emotions-3 is emotions with 3 candidates."""
-    short = settings.dataset.name
-    if short not in SETTINGS:
-        return settings
-    name, r = SETTINGS[short]
+    """Short names and what they leave open: emotions-3 is emotions with 3 candidates."""
+    name, noise = settings.dataset.name, settings.noise
+    if name in SETTINGS:
+        name, r = SETTINGS[name]
+        noise = noise.model_copy(update={"kind": "pad", "candidates": r})
+    elif name and noise.candidates is None and (levels := REGISTRY[name].levels):
+        noise = noise.model_copy(update={"candidates": levels[len(levels) // 2]})
     dataset = settings.dataset.model_copy(update={"name": name})
-    noise = settings.noise.model_copy(update={"kind": "pad", "candidates": r})
     return settings.model_copy(update={"dataset": dataset, "noise": noise})
 
 
@@ -236,7 +247,11 @@ def _explain(mistake: Any) -> str:
     words = _WORDS.get(mistake["type"])
     message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]
     found = mistake["input"]
-    return f"{where}: {message}" + ("" if isinstance(found, dict) else f", got {found!r}")
+    return f"{where}: {message}" + ("" if isinstance(found, dict) else f", got {_plain(found)!r}")
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
 
 
 if __name__ == "__main__":

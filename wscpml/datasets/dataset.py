@@ -37,6 +37,8 @@ def check(data: Dataset, source: str) -> list[str]:
     n, d = data.features.shape
     if not n or not d:
         raise UserError(f"{source}: has {n} instances and {d} features; there must be some of both")
+    if not data.label_names:
+        raise UserError(f"{source}: no instance has any label")
     for name, labels in (("truth", data.truth), ("candidates", data.candidates)):
         if labels is not None and labels.shape != (n, len(data.label_names)):
             raise UserError(
@@ -44,6 +46,7 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"and {len(data.label_names)} labels"
             )
     _refuse_non_finite(data, source)
+    _refuse_twice(data.feature_names, "feature", source)
     _refuse_twice(data.instance_ids, "instance", source)
     _refuse_twice(data.label_names, "label", source)
     if "instance" in data.label_names:
@@ -117,4 +120,8 @@ def _oddities(data: Dataset) -> list[str]:
     empty = int((data.labels.max(axis=1) == 0).sum())
     if empty:
         found.append(f"{empty} instances have no label and count as pure negatives")
+    if data.candidates is not None and data.truth is not None:
+        untrue = int((data.truth.max(axis=1) == 0).sum()) - empty
+        if untrue:
+            found.append(f"{untrue} instances have candidates but no true label")
     return found

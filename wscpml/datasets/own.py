@@ -1,7 +1,7 @@
 """A person's own files: which column or array is what."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,152 +26,204 @@ class Sources:
     separator: str = ";"  # between the labels of such a list
     label_count: int | None = None  # of the last attributes of an ARFF file
 
-    @property
-    def name(self) -> str:
-        """How messages call the data set."""
-        return str(self.features)
+
+@dataclass(frozen=True)
+class Features:
+    """Features as a file has them."""
+
+    matrix: Matrix
+    names: list[str] | None
+    ids: list[str] | None
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as a file has them: a matrix with its names, and ids if the file has them."""
+    """Labels as a file has them."""
 
+    path: Path
     matrix: Array
     names: list[str] | None
-    ids: list[Any] | None
+    ids: list[str] | None
+    may_lack_instances: bool = False  # long rows say nothing of an instance without labels
 
 
 def load(sources: Sources) -> Dataset:
     """Read a data set from a person's own files."""
-    features, feature_names, ids, parts = _features(sources)
-    n = features.shape[0]
-    candidates = _labels(sources.candidates or sources.features, sources, parts, "labels")
+    if not sources.separator:
+        raise UserError("dataset.separator: must not be empty")
+    files = _Files(sources)
+    features = files.features()
+    n = features.matrix.shape[0]
+    candidates = files.labels(sources.candidates or sources.features, "labels")
     truth = None
-    if sources.truth or (parts and parts.truth is not None):
-        truth = _labels(sources.truth or sources.features, sources, parts, "truth")
-    matrices = [_aligned(labels, ids, n, sources) for labels in (candidates, truth) if labels]
+    if sources.truth or files.holds_truth():
+        truth = files.labels(sources.truth or sources.features, "truth")
+    if features.ids is None and len(candidates.matrix) == n:
+        features = replace(features, ids=candidates.ids)
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
+    matrices = [_aligned(labels, features, sources) for labels in (candidates, truth) if labels]
     if truth and truth.names and truth.names != label_names:
         label_names, matrices = _same_columns(label_names, matrices, truth.names)
     return Dataset(
-        features=features,
+        features=features.matrix,
         truth=matrices[1] if truth else None,
         candidates=matrices[0],
-        feature_names=feature_names or _numbered("x", features.shape[1]),
+        feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
-        instance_ids=list(range(n)) if ids is None else ids,
+        instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
     )
+
+
+class _Files:
+    """The files of a data set, each read once."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.read: dict[Path, Any] = {}
+
+    def content(self, path: Path) -> Any:
+        """A table, or the Parts of another format."""
+        if path not in self.read:
+            _existing(path)
+            if path.suffix in readers.TABLES:
+                text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
+                self.read[path] = readers.read_table(path, text)
+            else:
+                self.read[path] = readers.read(path, self.sources.label_count)
+        return self.read[path]
+
+    def holds_truth(self) -> bool:
+        return getattr(self.content(self.sources.features), "truth", None) is not None
+
+    def features(self) -> Features:
+        path, sources = self.sources.features, self.sources
+        found = self.content(path)
+        if isinstance(found, readers.Parts):
+            if found.features is None:
+                raise UserError(f"{path}: holds no features")
+            return Features(found.features, found.feature_names, None)
+        if sources.candidates in (None, path) and sources.tags not in found:
+            raise UserError(
+                f"{path}: dataset.candidates is no other file and dataset.tags no column of this "
+                f"one; its columns are {_columns(found)}"
+            )
+        ids = _ids(found, sources.id, path)
+        numeric = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
+        return Features(readers.numbers(numeric, str(path)), list(map(str, numeric)), ids)
+
+    def labels(self, path: Path, kind: str) -> Labels:
+        """Labels from a table's lists, long rows or 0/1 columns, or from a matrix."""
+        found, sources = self.content(path), self.sources
+        if isinstance(found, readers.Parts):
+            return _matrix_labels(found, path, kind, path == sources.features)
+        ids = _ids(found, sources.id, path)
+        if sources.tags in found:
+            rows = _lists(found[sources.tags], sources.separator, path)
+            names, matrix = readers.indicator(rows)
+            return Labels(path, matrix, names, ids)
+        if ids is not None and "label" in found:
+            return _long_rows(found, ids, path)
+        columns = found if ids is None else found.drop(columns=[sources.id])
+        matrix = binary(readers.numbers(columns, str(path)), str(path))
+        return Labels(path, matrix, list(map(str, columns)), ids)
 
 
 def _numbered(stem: str, count: int) -> list[str]:
     return [f"{stem}{i + 1}" for i in range(count)]
 
 
-def _existing(path: Path) -> Path:
+def _columns(table: pd.DataFrame) -> str:
+    return ", ".join(map(str, table.columns[:10]))
+
+
+def _existing(path: Path) -> None:
     if path.suffix not in readers.FORMATS:
         known = ", ".join(readers.FORMATS)
-        raise UserError(f"{path}: {path.suffix or 'no'} extension is not known; known are {known}")
+        raise UserError(f"{path}: extension {path.suffix!r} is not known; known are {known}")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
-    return path
 
 
-def _features(
-    sources: Sources,
-) -> tuple[Matrix, list[str] | None, list[Any] | None, readers.Parts | None]:
-    path = _existing(sources.features)
-    if path.suffix not in readers.TABLES:
-        parts = readers.read(path, sources.label_count)
-        if parts.features is None:
-            raise UserError(f"{path}: holds no features")
-        return parts.features, parts.feature_names, None, parts
-    table = readers.read_table(path)
-    ids = _ids(table, sources.id, path, needed=True)
-    columns = table.drop(columns=[c for c in (sources.id, sources.tags) if c in table])
-    if sources.candidates in (None, sources.features) and sources.tags not in table:
-        raise UserError(
-            f"{path}: dataset.candidates is no other file and dataset.tags no column of this one; "
-            f"its columns are {', '.join(map(str, table.columns[:10]))}"
-        )
-    return readers.numbers(columns, str(path)), list(map(str, columns)), ids, None
-
-
-def _ids(table: pd.DataFrame, column: str | None, path: Path, needed: bool) -> list[Any] | None:
+def _ids(table: pd.DataFrame, column: str | None, path: Path) -> list[str] | None:
+    """Ids as text, so that those of different files can be compared."""
     if column is None:
         return None
     if column not in table:
-        if needed:
-            raise UserError(
-                f"{path}: dataset.id: has no column {column!r}; its columns are "
-                f"{', '.join(map(str, table.columns[:10]))}"
-            )
-        return None
-    missing = table[column].isna()
+        raise UserError(
+            f"{path}: dataset.id: has no column {column!r}; its columns are {_columns(table)}"
+        )
+    _refuse_empty(table, column, path)
+    return [str(key).removesuffix(" 00:00:00") for key in table[column]]
+
+
+def _whole(ids: list[str]) -> list[Any]:
+    """Ids as whole numbers where that is what all of them are."""
+    if all(key.isdecimal() and key == str(int(key)) for key in ids):
+        return [int(key) for key in ids]
+    return ids
+
+
+def _refuse_empty(table: pd.DataFrame, column: str, path: Path) -> None:
+    missing = table[column].isna().to_numpy()
     if missing.any():
         raise UserError(f"{path}: row {int(np.argmax(missing)) + 1}, column {column!r}: is empty")
-    ids = table[column].tolist()
-    return ids if all(isinstance(key, int) for key in ids) else [str(key) for key in ids]
 
 
-def _labels(path: Path, sources: Sources, parts: readers.Parts | None, kind: str) -> Labels:
-    """Labels from a table's lists, long rows or 0/1 columns, or from a matrix of another format."""
-    _existing(path)
-    if path.suffix not in readers.TABLES:
-        found = (
-            parts if path == sources.features and parts else readers.read(path, sources.label_count)
-        )
-        matrix = getattr(found, kind)
-        if matrix is None and path != sources.features:  # a file of its own: its one matrix
-            matrix = next(
-                (m for m in (found.labels, found.truth, found.features) if m is not None), None
+def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> list[list[str]]:
+    """Each row's labels: text cut at the separator, or a list as Parquet has it."""
+    rows = []
+    for i, cell in enumerate(column.astype(object), start=1):
+        if isinstance(cell, str):
+            parts: Sequence[Any] = cell.split(separator)
+        elif isinstance(cell, (list, tuple, np.ndarray)):
+            parts = [str(part) for part in cell]
+        elif pd.isna(cell):
+            parts = []
+        else:
+            raise UserError(
+                f"{path}: row {i}, column {column.name!r}: {cell!r} is not a list of labels"
             )
-        if matrix is None:
-            raise UserError(f"{path}: holds no {'candidates' if kind == 'labels' else 'truth'}")
-        return Labels(binary(matrix, str(path)), found.label_names, None)
-    table = readers.read_table(path)
-    if sources.tags in table:
-        texts = table[sources.tags].fillna("").astype(str)
-        rows = [
-            [t for tag in text.split(sources.separator) if (t := tag.strip())] for text in texts
-        ]
-        names, matrix = readers.indicator(rows)
-        return Labels(matrix, names, _ids(table, sources.id, path, needed=False))
-    if sources.id is not None and "label" in table and sources.id in table:
-        return _long_rows(table, sources.id, path)
-    ids = _ids(table, sources.id, path, needed=False)
-    columns = table.drop(columns=[sources.id]) if ids is not None else table
-    values = readers.numbers(columns, str(path))
-    return Labels(binary(values, str(path)), list(map(str, columns)), ids)
+        rows.append([label for part in parts if (label := part.strip())])
+    return rows
 
 
-def _long_rows(table: pd.DataFrame, id_column: str, path: Path) -> Labels:
+def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
     """A row per instance and label; a weight of 0 or less means that the label is not there."""
-    ids = _ids(table, id_column, path, needed=True)
-    labels = table["label"]
-    if labels.isna().any():
-        raise UserError(
-            f"{path}: row {int(np.argmax(labels.isna())) + 1}, column 'label': is empty"
-        )
+    _refuse_empty(table, "label", path)
+    there = np.ones(len(table), bool)
     if "weight" in table:
+        _refuse_empty(table, "weight", path)
         there = readers.numbers(table[["weight"]], str(path))[:, 0] > 0
-    else:
-        there = np.ones(len(table), bool)
-    codes, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
-    label_codes, names = pd.factorize(labels.astype(str), sort=True)
+    rows, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
+    columns, names = pd.factorize(table["label"].astype(str).str.strip(), sort=True)
     matrix = np.zeros((len(unique_ids), len(names)), np.uint8)
-    matrix[codes[there], label_codes[there]] = 1
-    return Labels(matrix, names.tolist(), unique_ids.tolist())
+    matrix[rows[there], columns[there]] = 1
+    return Labels(path, matrix, names.tolist(), unique_ids.tolist(), may_lack_instances=True)
 
 
-def _aligned(labels: Labels, ids: list[Any] | None, n: int, sources: Sources) -> Array:
+def _matrix_labels(found: readers.Parts, path: Path, kind: str, with_features: bool) -> Labels:
+    """The labels among a file's matrices; a file of its own may have just one matrix."""
+    matrix, names = getattr(found, kind), found.label_names
+    if matrix is None and not with_features:
+        matrix = next((m for m in (found.labels, found.truth) if m is not None), None)
+        if matrix is None:
+            matrix, names = found.features, found.feature_names
+    if matrix is None:
+        raise UserError(f"{path}: holds no {'candidates' if kind == 'labels' else 'truth'}")
+    return Labels(path, binary(matrix, str(path)), names, None)
+
+
+def _aligned(labels: Labels, features: Features, sources: Sources) -> Array:
     """The label rows in the order of the features."""
+    n, ids = features.matrix.shape[0], features.ids
     if labels.ids is None or ids is None:
         if len(labels.matrix) != n:
             raise UserError(
-                f"{sources.name}: has {n} instances, the labels {len(labels.matrix)}; give both "
-                "files the same rows, or name a column that both have as dataset.id"
+                f"{labels.path}: has labels of {len(labels.matrix)} instances, "
+                f"{sources.features} features of {n}; give both the same rows, or a column that "
+                "both have as dataset.id"
             )
         return labels.matrix
     if labels.ids == ids:
@@ -180,12 +232,19 @@ def _aligned(labels: Labels, ids: list[Any] | None, n: int, sources: Sources) ->
     unknown = [key for key in labels.ids if key not in position]
     if unknown:
         raise UserError(
-            f"{sources.name}: instance {unknown[0]!r} has labels but no features "
+            f"{labels.path}: instance {unknown[0]!r} has labels but no features "
             f"({len(unknown)} such instances)"
         )
     if len(set(labels.ids)) < len(labels.ids):
         twice = next(key for key in labels.ids if labels.ids.count(key) > 1)
-        raise UserError(f"{sources.name}: instance {twice!r} has two rows of labels")
+        raise UserError(f"{labels.path}: instance {twice!r} has two rows of labels")
+    if len(labels.ids) < len(ids) and not labels.may_lack_instances:
+        known = set(labels.ids)
+        lacking = next(key for key in ids if key not in known)
+        raise UserError(
+            f"{labels.path}: instance {lacking!r} has features but no row of labels "
+            f"({len(ids) - len(known)} such instances)"
+        )
     aligned = np.zeros((n, labels.matrix.shape[1]), np.uint8)
     aligned[[position[key] for key in labels.ids]] = labels.matrix
     return aligned

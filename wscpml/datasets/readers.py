@@ -7,6 +7,8 @@ what their columns mean is for own.py to say.
 import csv
 import re
 import warnings
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -63,45 +65,55 @@ def read(path: Path, label_count: int | None = None) -> Parts:
     return read_arrays(path)
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file; text stays text, and only an empty cell is missing."""
+def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a CSV or Parquet file; columns named in `text` are not read as numbers."""
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        return _read_csv(path)
+        return _read_csv(path, text)
     except pd.errors.EmptyDataError:
         reason = "is empty"
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8 text (byte {error.start}); save it as UTF-8"
+    except pd.errors.ParserWarning:
+        reason = "has rows with more cells than the header has names"
     except (OSError, ValueError) as error:  # ArrowInvalid and ParserError are ValueErrors
-        reason = f"cannot be read as {path.suffix[1:]} ({str(error).partition(chr(10))[0].strip()})"
+        raise _unreadable(path, error) from None
     raise UserError(f"{path}: {reason}")
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, text: Sequence[str]) -> pd.DataFrame:
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = file.readline()
-    separator = max(",;\t", key=header.count)
+    separator = max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
     names = next(csv.reader([header], delimiter=separator), [])
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserError(f"{path}: column {min(twice)!r} is there twice; rename one")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `numbers` says it better
-        return pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # cells would be lost
+        return pd.read_csv(
+            path,
+            sep=separator,
+            index_col=False,
+            dtype=dict.fromkeys(text, str),
+            keep_default_na=False,
+            na_values=[""],
+        )
 
 
 def read_arrays(path: Path) -> Parts:
     """Read `.npy` (a matrix) or `.npz`: a scipy CSR, or `features`, `candidates` and `truth`."""
     try:
-        found: Any = np.load(path)
-        if path.suffix == ".npy":
-            return Parts(features=_two_dimensional(found, path))
-        with found:
-            if "format" in found and "indptr" in found:
-                return Parts(features=sparse.csr_array(sparse.load_npz(path)))
+        with path.open("rb") as file:
+            found: Any = np.load(file)
+            if path.suffix == ".npy":
+                return Parts(features=_two_dimensional(found, path))
             arrays = dict(found)
-    except (OSError, ValueError, EOFError) as error:
+        if "format" in arrays and "indptr" in arrays:
+            return Parts(features=sparse.csr_array(sparse.load_npz(path)))
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from None
     known = {"features", "candidates", "truth"}
     if not arrays or set(arrays) - known:
@@ -109,9 +121,10 @@ def read_arrays(path: Path) -> Parts:
             f"{path}: holds the arrays {', '.join(sorted(arrays)) or 'none'}; "
             "it may hold features, candidates and truth, or be a scipy CSR matrix"
         )
-    features = arrays.get("features")
+    for array in arrays.values():
+        _two_dimensional(array, path)
     return Parts(
-        features=None if features is None else _two_dimensional(features, path),
+        features=arrays.get("features"),
         labels=binary(arrays["candidates"], str(path)) if "candidates" in arrays else None,
         truth=binary(arrays["truth"], str(path)) if "truth" in arrays else None,
     )
@@ -129,7 +142,7 @@ def read_mat(path: Path) -> Parts:
         stored = loadmat(path)
     except NotImplementedError:
         raise UserError(f"{path}: is MATLAB v7.3; save it with `-v7` in MATLAB") from None
-    except (OSError, ValueError, TypeError, EOFError, MatReadError) as error:
+    except (OSError, ValueError, TypeError, EOFError, zlib.error, MatReadError) as error:
         raise _unreadable(path, error) from None
     found = {name: value for name, value in stored.items() if not name.startswith("__")}
     labels = found.get("partial_labels", found.get("candidate_labels"))
@@ -139,6 +152,9 @@ def read_mat(path: Path) -> Parts:
             f"{path}: holds {', '.join(found) or 'nothing'}; expected are data, target, and "
             "partial_labels or candidate_labels"
         )
+    for matrix in (data, truth, labels):
+        if matrix is not None and not sparse.issparse(matrix):
+            _two_dimensional(matrix, path)
     reference = next((m.shape for m in (labels, truth) if m is not None), None)
     if data is not None and reference and data.shape[0] not in reference:
         data = data.T
@@ -210,6 +226,9 @@ def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
                 f"{path}: attribute {name!r} is of type {kind}; only numbers and 0/1 are read"
             )
         names.append(name)
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UserError(f"{path}: attribute {min(twice)!r} is there twice; rename one")
     return names, defaults
 
 
@@ -242,11 +261,11 @@ def _label_positions(
 
 
 def _arff_values(body: str, names: list[str], defaults: list[str | None], path: Path) -> Matrix:
-    start = body.lstrip()[:1]
-    if not start:
+    rows = [row for line in body.splitlines() if (row := line.strip()) and row[0] != "%"]
+    if not rows:
         raise UserError(f"{path}: has no rows")
-    if start == "{":
-        return _sparse_values(body, names, defaults, path)
+    if rows[0][0] == "{":
+        return _sparse_values(rows, names, defaults, path)
     try:
         table = pd.read_csv(
             StringIO(body),
@@ -264,7 +283,7 @@ def _arff_values(body: str, names: list[str], defaults: list[str | None], path: 
 
 
 def _sparse_values(
-    body: str, names: list[str], defaults: list[str | None], path: Path
+    rows: list[str], names: list[str], defaults: list[str | None], path: Path
 ) -> sparse.csr_array:
     odd = [
         name for name, default in zip(names, defaults, strict=True) if default not in (None, "0")
@@ -274,12 +293,16 @@ def _sparse_values(
             f"{path}: attribute {odd[0]!r} does not list 0 first, so a sparse row without it does "
             "not mean 0; write it as {0,1}"
         )
-    rows = re.findall(r"^\s*\{([^}\n]*)\}", body, re.MULTILINE)
-    per_row = [len(row.split(",")) if row.strip() else 0 for row in rows]
-    flat = " ".join(rows).replace(",", " ").replace("'", " ").split()
+    open_end = next((i for i, row in enumerate(rows) if row[0] + row[-1] != "{}"), None)
+    if open_end is not None:
+        raise UserError(f"{path}: row {open_end + 1}: {rows[open_end][:40]!r} is not in braces")
+    cells = [row[1:-1].replace("'", " ").split(",") if row[1:-1].strip() else [] for row in rows]
+    per_row = [len(row) for row in cells]
     try:
-        pairs = np.array(flat, dtype=float).reshape(-1, 2)
+        pairs = np.array([cell.split() for row in cells for cell in row], float).reshape(-1, 2)
         indptr = np.concatenate([[0], np.cumsum(per_row)])
+        if len(pairs) != indptr[-1]:
+            raise ValueError("a cell is not one index and one value")
         indices = pairs[:, 0].astype(int)
         found = sparse.csr_array((pairs[:, 1], indices, indptr), shape=(len(rows), len(names)))
         found.check_format()
@@ -297,7 +320,7 @@ def read_svmlight(path: Path) -> Parts:
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     values, labels = indicator(rows)
-    names = [f"{value:g}" for value in values]
+    names = [str(int(value)) if value.is_integer() else str(value) for value in values]
     return Parts(features=sparse.csr_array(features), labels=labels, label_names=names)
 
 
@@ -311,6 +334,12 @@ def indicator(rows: Sequence[Sequence[Any]]) -> tuple[list[Any], Array]:
 
 def numbers(table: pd.DataFrame, source: str) -> Array:
     """A table as float64; text is refused with its row and column."""
+    for name, kind in table.dtypes.items():
+        if getattr(kind, "kind", "O") not in "biufO":
+            raise UserError(
+                f"{source}: column {name!r} holds {kind}, not numbers; leave it out, or name it as "
+                "dataset.id"
+            )
     try:
         return table.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
@@ -327,7 +356,7 @@ def numbers(table: pd.DataFrame, source: str) -> Array:
 
 
 def _two_dimensional(array: Array, path: Path) -> Array:
-    if array.ndim != 2 or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise UserError(
             f"{path}: is an array of shape {array.shape} and type {array.dtype}, not a matrix of "
             "numbers"
