@@ -13,6 +13,17 @@ from benchmarks import ROOT, copy_project
 from wscpml.datasets.dataset import Dataset
 from wscpml.datasets.registry import REGISTRY, Named
 
+STAGES = [
+    "prepare",
+    "inject_noise",
+    "learn_prototypes",
+    "build_confidence",
+    "cluster",
+    "train_classifier",
+    "evaluate",
+    "track",
+]
+
 if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
     hypothesis.settings.register_profile("local", deadline=None)
     hypothesis.settings.load_profile("local")

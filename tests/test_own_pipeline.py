@@ -5,18 +5,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.conftest import Project
-
-STAGES_AFTER_DATA = [
-    "prepare",
-    "inject_noise",
-    "learn_prototypes",
-    "build_confidence",
-    "cluster",
-    "train_classifier",
-    "evaluate",
-    "track",
-]
+from tests.conftest import STAGES, Project
 
 
 def songs(n: int) -> pd.DataFrame:
@@ -55,7 +44,7 @@ def result(project: Project) -> pd.DataFrame:
 
 
 def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
-    assert project.repro() == STAGES_AFTER_DATA
+    assert project.repro() == STAGES
     found = result(project)
     expected = [
         (song, tag)
@@ -75,7 +64,7 @@ def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
     status = project.run("dvc", "status").stdout
     assert "data/own/songs.csv" in status
     assert "prepare:" in status
-    assert project.repro() == STAGES_AFTER_DATA
+    assert project.repro() == STAGES
     assert result(project).instance.nunique() > first[1].instance.nunique()
     commit(project, "100 songs")
 

@@ -6,9 +6,9 @@ is slow to import and not needed by `pad_candidates` is imported where it is use
 """
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, diags_array, issparse
 
-from wscpml.arrays import Array
+from wscpml import features
+from wscpml.arrays import Array, Matrix
 from wscpml.errors import UserError
 from wscpml.prototypes import memberships
 
@@ -49,7 +49,7 @@ def label_dependent(truth: Array, rate: float, rng: np.random.Generator) -> Arra
 
 def instance_dependent(
     truth: Array,
-    X: Array | csr_array | csr_matrix,
+    X: Matrix,
     rate: float,
     rng: np.random.Generator,
     neighbours: int = 10,
@@ -64,7 +64,8 @@ def instance_dependent(
     k = min(neighbours, len(truth) - 1)
     if k == 0:
         return uniform(truth, rate, rng)
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(_scaled(X))
+    scaled = features.fit(X, "minmax", "none", 1, 1.0, rng).scale(X)
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(scaled)
     # sklearn's faster searches break ties (common among 0/1 features) in one way for dense and in
     # another for sparse features, and not always alike with another number of threads.
     with config_context(enable_cython_pairwise_dist=False, working_memory=64):  # MB
@@ -100,15 +101,3 @@ def _add_by_affinity(truth: Array, affinity: Array, rate: float, rng: np.random.
     drawn = weight[false]
     c = brentq(lambda c: np.minimum(c * drawn, 1).mean() - rate, 0, 1 / FLOOR)
     return _add(truth, c * weight, rng)
-
-
-def _scaled(X: Array | csr_array | csr_matrix) -> Array | csr_array | csr_matrix:
-    """Columns of range 1, constant ones 0; sparse columns keep their zero, to stay sparse."""
-    from sklearn.utils.sparsefuncs import min_max_axis
-
-    X = X.astype(float)
-    sparse = issparse(X)
-    low, high = min_max_axis(X, axis=0) if sparse else (X.min(axis=0), X.max(axis=0))
-    spread = high - low
-    gain = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    return X @ diags_array(gain) if sparse else (X - low) * gain

@@ -167,8 +167,9 @@ def _experiment_id(name: str) -> str:
 
     Two processes that create the same SQLite store at once break it for good.
     """
-    store = urlsplit(store_uri())
-    database = Path(store.path) if store.scheme == "sqlite" else project_root() / "mlflow.db"
+    store = store_uri()
+    local = store.startswith("sqlite:///")
+    database = store.removeprefix("sqlite:///") if local else project_root() / "mlflow.db"
     with FileLock(f"{database}.lock"):
         found = mlflow.get_experiment_by_name(name)
         if found is not None:
