@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 run: .venv/installed
 	python -m wscpml.settings
 	python -m dvc repro
-	python -m dvc metrics show
+	python -m dvc metrics show metrics/evaluation.json
 
 test: .venv/installed
 	python -m pytest

@@ -7,6 +7,7 @@ import pandas as pd
 from stages import inputs, run
 from wscpml import artifacts, figures, metrics
 from wscpml.model import Model
+from wscpml.ridge import Ridge
 from wscpml.settings import Settings
 
 
@@ -24,6 +25,9 @@ def evaluate(settings: Settings) -> None:
     measured = metrics.evaluate(truth, scores, settings.evaluation.threshold)
     quantities = {name: pseudo_labels[name] for name in ("B", "pi", "F")}
     noise_auc = {name: metrics.noise_auc(true, score) for name, score in quantities.items()}
+    if isinstance(model.head, Ridge):
+        left_out = artifacts.read("models/classifier/leave_one_out.npy")[candidates == 1]
+        noise_auc["leave_one_out"] = metrics.noise_auc(true, left_out)
     per_label = pd.DataFrame(
         {
             "label": model.label_names,

@@ -1,12 +1,13 @@
 """Train the classifier on the pseudo-labels."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from stages import inputs, run
-from wscpml import artifacts, classifier
+from wscpml import artifacts, classifier, ridge
 from wscpml.model import Model
 from wscpml.randomness import stream
 from wscpml.settings import Settings
@@ -17,17 +18,25 @@ def train_classifier(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     pseudo_labels = np.zeros(candidates.shape)
     pseudo_labels[candidates == 1] = inputs.pseudo_labels().F
-    network, course = classifier.fit(
-        inputs.mapped_features("train"),
-        candidates,
-        pseudo_labels,
-        **settings.classifier.model_dump(),
-        rng=stream(settings.seed, "classifier"),
-        progress=partial(tqdm, desc="epochs", disable=None, leave=False),
-    )
+    X, feature_map = inputs.mapped_features("train"), inputs.feature_map()
+    head: Any
+    extra = {}
+    if settings.classifier.kind == "kernel_ridge":
+        kernel = feature_map.anchor_kernel()
+        head, left_out, course = ridge.fit(X, candidates, pseudo_labels, kernel)
+        extra = {"leave_one_out.npy": left_out}
+    else:
+        head, course = classifier.fit(
+            X,
+            candidates,
+            pseudo_labels,
+            **settings.classifier.model_dump(exclude={"kind"}),
+            rng=stream(settings.seed, "classifier"),
+            progress=partial(tqdm, desc="epochs", disable=None, leave=False),
+        )
     names = artifacts.read("data/prepared/names.json")
-    trained = Model(inputs.feature_map(), network, names["features"], names["labels"])
-    artifacts.write_directory("models/classifier", trained.to_files())
+    trained = Model(feature_map, head, names["features"], names["labels"])
+    artifacts.write_directory("models/classifier", trained.to_files() | extra)
     artifacts.write("metrics/training.csv", course)
 
 

@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_network():
     (one, course), (two, _), (other, _) = (fit(X, truth, truth, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.hidden_weight, two.hidden_weight)
     assert (one.hidden_weight != other.hidden_weight).any()
-    assert list(course.columns) == ["epoch", "training_loss", "validation_loss"]
+    assert list(course.columns) == ["step", "training_loss", "validation_loss"]
 
 
 def test_a_single_training_row_is_refused():

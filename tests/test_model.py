@@ -1,19 +1,28 @@
 import numpy as np
+import pytest
 
 from wscpml import artifacts, features
 from wscpml.classifier import Network
 from wscpml.model import Model
+from wscpml.ridge import Ridge
 
 
-def test_a_model_read_back_predicts_the_same(tmp_path):
+def heads(d):
+    rng = np.random.default_rng(0)
+    shapes = ((d, 8), 8, (4, 2), 4)
+    yield Network(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
+    yield Ridge(rng.normal(size=(d, 4)), rng.normal(size=4))
+
+
+@pytest.mark.parametrize(("kernel", "d"), [("rbf", 15), ("none", 3)])
+def test_a_model_read_back_predicts_the_same(tmp_path, kernel, d):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
-    for kernel, d in (("rbf", 15), ("none", 3)):
-        shapes = ((d, 8), 8, (4, 2), 4)
-        network = Network(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
-        feature_map = features.fit(X, "quantile", kernel, 5, 0.5, rng)
-        model = Model(feature_map, network, list("abc"), list("wxyz"))
-        artifacts.write_directory(tmp_path / kernel, model.to_files())
-        again = Model.from_files(artifacts.read_directory(tmp_path / kernel, Model.FILES))
+    feature_map = features.fit(X, "quantile", kernel, 5, 0.5, rng)
+    for head in heads(d):
+        model = Model(feature_map, head, list("abc"), list("wxyz"))
+        artifacts.write_directory(tmp_path / "model", model.to_files())
+        again = Model.from_files(artifacts.read_directory(tmp_path / "model", Model.FILES))
+        assert type(again.head) is type(head)
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert (again.feature_names, again.label_names) == (list("abc"), list("wxyz"))

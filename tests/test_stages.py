@@ -218,6 +218,21 @@ def test_clustering_that_does_not_settle_says_so(tiny_project, capsys):
     assert "clustering.max_iterations: F still changed by" in capsys.readouterr().err
 
 
+def test_kernel_ridge_is_a_classifier_too_and_leaves_out_of_sample_scores(tiny_project):
+    changed = yaml.safe_load(Path("params.yaml").read_text())
+    changed["classifier"]["kind"] = "kernel_ridge"
+    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    run_all()
+    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    left_out = artifacts.read("models/classifier/leave_one_out.npy")
+    assert left_out.shape == candidates[~test].shape
+    found = artifacts.read("metrics/evaluation.json")["noise_auc"]
+    assert found["leave_one_out"] > found["F"]
+    predictions = artifacts.read("data/predictions.parquet").drop(columns="instance")
+    assert predictions.to_numpy().min() >= 0
+    assert predictions.to_numpy().max() <= 1
+
+
 def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project):
     run_all()
     found = json.loads(Path("metrics/evaluation.json").read_text())

@@ -104,5 +104,5 @@ def fit(
             network = Network(*(p.detach().numpy().copy() for p in parameters))
         elif epoch - best_epoch >= patience:
             break
-    table = pd.DataFrame(course, columns=["epoch", "training_loss", "validation_loss"])
+    table = pd.DataFrame(course, columns=["step", "training_loss", "validation_loss"])
     return network, table

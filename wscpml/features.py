@@ -46,6 +46,12 @@ class FeatureMap:
         mapped -= self.centre
         return mapped
 
+    def anchor_kernel(self) -> Array | None:
+        """The kernel between the anchors, ``(m, m)``, if there are any."""
+        if not self.anchors.shape[0]:
+            return None
+        return _kernel(self.anchors, self.anchors, self.bandwidth)
+
     def to_arrays(self) -> dict[str, Array]:
         """All of it as named arrays, ready for a file."""
         return {name: value for name, value in vars(self).items() if name != "anchors"} | pack(

@@ -21,7 +21,7 @@ def overview(
     _curve(axes[0, 1], clustering, "iteration", ["change"], "Clustering: relative change of F")
     axes[0, 1].set_yscale("symlog", linthresh=1e-6)
     losses = ["training_loss", "validation_loss"]
-    _curve(axes[0, 2], training, "epoch", losses, "Classifier: hybrid loss (Eq. 11)")
+    _curve(axes[0, 2], training, "step", losses, "Classifier: loss per epoch or penalty")
     _histogram(axes[1, 0], candidates, "pi", "Membership pi of the candidates")
     _histogram(axes[1, 1], candidates, "F", "Pseudo-label F of the candidates")
     _bars(axes[1, 2], labels)

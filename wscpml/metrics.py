@@ -10,18 +10,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import (
-    average_precision_score,
-    hamming_loss,
-    label_ranking_loss,
-    roc_auc_score,
-)
 
 from wscpml.arrays import Array
 
 
 def evaluate(truth: Array, scores: Array, threshold: float) -> dict[str, float | None]:
     """All five metrics of scores ``(n, q)`` against the truth ``(n, q)``."""
+    from sklearn.metrics import hamming_loss, label_ranking_loss
+
     rankable = (truth.min(axis=1) == 0) & (truth.max(axis=1) == 1)
     T, S = truth[rankable], scores[rankable]
     some, any_row = len(T) > 0, len(truth) > 0
@@ -62,6 +58,8 @@ def coverage(truth: Array, scores: Array) -> float:
 
 def label_average_precision(truth: Array, scores: Array) -> Array:
     """Average precision of each label over the rows, ``(q,)``; NaN for a label with no true row."""
+    from sklearn.metrics import average_precision_score
+
     measured = np.full(truth.shape[1], np.nan)
     known = truth.any(axis=0)
     if known.any():
@@ -71,6 +69,8 @@ def label_average_precision(truth: Array, scores: Array) -> Array:
 
 def noise_auc(true: Array, score: Array) -> float | None:
     """ROC AUC of a score over the candidates: how well it tells true ones from false ones."""
+    from sklearn.metrics import roc_auc_score
+
     return float(roc_auc_score(true, score)) if set(true) == {0, 1} else None
 
 

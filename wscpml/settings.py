@@ -151,8 +151,9 @@ class ClusteringSettings(Section):
 
 
 class ClassifierSettings(Section):
-    """The networks of Eq. 11 and their training."""
+    """Which classifier, and the training of the networks of Eq. 11."""
 
+    kind: Literal["network", "kernel_ridge"]
     width: Count
     learning_rate: Positive
     weight_decay: Annotated[Float, Field(ge=0)]

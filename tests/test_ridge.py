@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+
+from wscpml import features, ridge
+from wscpml.arrays import squared_distances
+
+
+def problem(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    truth = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.5, X[:, 2] * X[:, 3] > 0]).astype(np.uint8)
+    candidates = truth | (rng.random(truth.shape) < 0.2)
+    return X, candidates.astype(np.uint8)
+
+
+def kernel_map(X):
+    """A kernel map with every training row as an anchor: then it is exact."""
+    return features.fit(X, "minmax", "rbf", len(X), 0.5, np.random.default_rng(0))
+
+
+def test_with_all_rows_as_anchors_it_is_kernel_ridge_regression(monkeypatch):
+    X, Y = problem()
+    feature_map = kernel_map(X)
+    monkeypatch.setattr(ridge, "PENALTIES", np.array([0.3]))
+    head, _, _ = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
+    # Centred kernel, centred targets: ridge regression with a free intercept.
+    Z = feature_map.scale(X)
+    K = np.exp(-squared_distances(Z, Z) / (2 * feature_map.bandwidth))
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(centred, Y - Y.mean(axis=0))
+    expected = np.clip(theirs.predict(centred) + Y.mean(axis=0), 0, 1)
+    np.testing.assert_allclose(head.predict_proba(feature_map(X)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "none"])
+def test_leave_one_out_predictions_are_those_of_fits_without_the_row(monkeypatch, kernel):
+    X, Y = problem(25)
+    feature_map = features.fit(X, "minmax", kernel, 3, 0.5, np.random.default_rng(0))
+    mapped, anchors = feature_map(X), feature_map.anchor_kernel()
+    monkeypatch.setattr(ridge, "PENALTIES", np.array([0.5]))
+    _, left_out, _ = ridge.fit(mapped, Y, Y, anchors)
+    for i in (0, 7, 24):
+        rest = np.arange(25) != i
+        head, _, _ = ridge.fit(mapped[rest], Y[rest], Y[rest], anchors)
+        raw = mapped[i] @ head.weight + head.bias
+        np.testing.assert_allclose(left_out[i], raw, atol=1e-6)
+
+
+def test_the_penalty_is_the_one_that_ranks_the_candidates_best_out_of_sample():
+    X, Y = problem(200)
+    feature_map = kernel_map(X)
+    head, left_out, course = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
+    assert len(course) == len(ridge.PENALTIES)
+    best = course.validation_loss.min()
+    rankable = (Y.min(axis=1) == 0) & (Y.max(axis=1) == 1)
+    found = ridge.average_precision(Y[rankable], left_out[rankable])
+    assert found == pytest.approx(1 - best)
+    assert best < course.validation_loss.iloc[0]
+    assert best < course.validation_loss.iloc[-1]
+    assert course.training_loss.is_monotonic_increasing
+
+
+def test_rows_that_cannot_be_ranked_and_labels_that_never_change_do_no_harm():
+    X, Y = problem(30)
+    Y[:, 0], Y[:, 1], Y[:, 2] = 1, 1, 1
+    feature_map = kernel_map(X)
+    head, left_out, _ = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
+    np.testing.assert_allclose(head.predict_proba(feature_map(X)), 1)
+    np.testing.assert_allclose(left_out, 1)
+
+
+def test_rows_all_alike_do_no_harm():
+    same = np.ones((5, 3))
+    feature_map = kernel_map(same)
+    Y = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
+    head, left_out, _ = ridge.fit(feature_map(same), Y, Y, feature_map.anchor_kernel())
+    np.testing.assert_allclose(head.predict_proba(feature_map(same)), [[0.6, 0.4]] * 5, atol=1e-9)
+    assert np.isfinite(left_out).all()
