@@ -1,6 +1,6 @@
 import json
 
-from benchmarks import pipeline, readers
+from benchmarks import fit, pipeline, readers
 
 
 def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_path, capsys):
@@ -32,3 +32,22 @@ def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, caps
     }
     assert "tagged.csv.ratio" in figures
     assert "scipy.io.loadmat" in capsys.readouterr().out
+
+
+def test_the_fit_benchmark_measures_both_classifiers_on_all_labels(monkeypatch, tmp_path, capsys):
+    out = tmp_path / "figures.json"
+    monkeypatch.setattr("sys.argv", ["fit", "--quick", "--json", str(out)])
+    fit.main()
+    figures = json.loads(out.read_text())
+    for kind in fit.HEADS:
+        assert figures[f"yeast-9.{kind}.truth"] > figures[f"yeast-9.{kind}.candidates"] > 0.7
+    assert figures["yeast-9.auc.leave_one_out"] > 0.8
+    assert "yeast-9" in capsys.readouterr().out
+
+
+def test_the_fit_benchmark_says_what_it_could_not_measure(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("WSCPML_DATA", raising=False)
+    monkeypatch.setenv("WSCPML_CACHE", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["fit", "birds-4"])
+    fit.main()
+    assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
