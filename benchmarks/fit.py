@@ -1,10 +1,10 @@
 """How well the classifiers do with the committed settings, on noisy and on true labels.
 
-`python -m benchmarks.fit [--quick] [--json FILE] [SETTING ...]` trains both kinds of classifier on each fold of
-each setting, on the candidates as they are, on the pseudo-labels, and on the truth (the ceiling),
-and prints the mean average precision on the held-out rows; and how well pi, F and the ridge's
-leave-one-out predictions tell true candidates from false ones (ROC AUC). Sets whose files are
-not there are left out by name. `--quick`: two folds of yeast-9.
+`python -m benchmarks.fit [--quick] [--json FILE] [SETTING ...]` trains both kinds of classifier on
+each fold of each setting, on the candidates as they are, on the pseudo-labels, and on the truth
+(the ceiling), and prints the mean average precision on the held-out rows; and how well pi, F and
+the ridge's leave-one-out predictions tell true candidates from false ones (ROC AUC). Sets whose
+files are not there are left out by name. `--quick`: two folds of yeast-9.
 """
 
 import argparse
