@@ -1,6 +1,6 @@
 """A person's own files: which column or array is what."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,7 @@ class _Files:
             return _matrix_labels(found, path, kind, path == sources.features)
         ids = _ids(found, sources.id, path)
         if sources.tags in found:
-            rows = _lists(found[sources.tags], sources.separator, path)
-            names, matrix = readers.indicator(rows)
+            names, matrix = _lists(found[sources.tags], sources.separator, path)
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
@@ -171,22 +170,29 @@ def _refuse_empty(table: pd.DataFrame, column: str, path: Path) -> None:
         raise UserError(f"{path}: row {int(np.argmax(missing)) + 1}, column {column!r}: is empty")
 
 
-def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> list[list[str]]:
-    """Each row's labels: text cut at the separator, or a list as Parquet has it."""
+def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> tuple[list[str], Array]:
+    """Names and 0/1 matrix of a column of lists: text cut at a separator, or Parquet's lists."""
+    if pd.api.types.is_string_dtype(column):
+        codes, texts = pd.factorize(column)  # each text is cut once; a missing one is the last, -1
+        names, matrix = readers.indicator([*(_cleaned(t.split(separator)) for t in texts), []])
+        return names, matrix[codes]
     rows = []
     for i, cell in enumerate(column.astype(object), start=1):
         if isinstance(cell, str):
-            parts: Sequence[Any] = cell.split(separator)
+            rows.append(_cleaned(cell.split(separator)))
         elif isinstance(cell, (list, tuple, np.ndarray)):
-            parts = [str(part) for part in cell]
+            rows.append(_cleaned(map(str, cell)))
         elif pd.isna(cell):
-            parts = []
+            rows.append([])
         else:
             raise UserError(
                 f"{path}: row {i}, column {column.name!r}: {cell!r} is not a list of labels"
             )
-        rows.append([label for part in parts if (label := part.strip())])
-    return rows
+    return readers.indicator(rows)
+
+
+def _cleaned(labels: Iterable[str]) -> list[str]:
+    return [label for label in map(str.strip, labels) if label]
 
 
 def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:

@@ -110,9 +110,9 @@ def read_arrays(path: Path) -> Parts:
             found: Any = np.load(file)
             if path.suffix == ".npy":
                 return Parts(features=_two_dimensional(found, path))
+            if "indptr" in found:
+                return Parts(features=sparse.csr_array(sparse.load_npz(path)))
             arrays = dict(found)
-        if "format" in arrays and "indptr" in arrays:
-            return Parts(features=sparse.csr_array(sparse.load_npz(path)))
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from None
     known = {"features", "candidates", "truth"}
@@ -326,7 +326,8 @@ def read_svmlight(path: Path) -> Parts:
 
 def indicator(rows: Sequence[Sequence[Any]]) -> tuple[list[Any], Array]:
     """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``."""
-    names, columns = np.unique([label for row in rows for label in row], return_inverse=True)
+    flat = pd.Series([label for row in rows for label in row], dtype=object)
+    columns, names = pd.factorize(flat, sort=True)
     labels = np.zeros((len(rows), len(names)), np.uint8)
     labels[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), columns] = 1
     return names.tolist(), labels
