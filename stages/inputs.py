@@ -42,11 +42,6 @@ def scaled_features(side: str) -> Matrix:
     return feature_map().scale(raw_features(side))
 
 
-def mapped_features(side: str) -> Array:
-    """Features of the rows as the classifier sees them."""
-    return feature_map()(raw_features(side))
-
-
 def candidates(side: str) -> Array:
     """Candidate labels of the rows."""
     labels: Array = artifacts.read("data/candidates.npy")[rows(side)]

@@ -18,7 +18,8 @@ def train_classifier(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     pseudo_labels = np.zeros(candidates.shape)
     pseudo_labels[candidates == 1] = inputs.pseudo_labels().F
-    X, feature_map = inputs.mapped_features("train"), inputs.feature_map()
+    feature_map = inputs.feature_map()
+    X = feature_map(inputs.raw_features("train"))
     head: Any
     extra = {}
     if settings.classifier.kind == "kernel_ridge":

@@ -18,8 +18,8 @@ def evaluate(truth: Array, scores: Array, threshold: float) -> dict[str, float |
     """All five metrics of scores ``(n, q)`` against the truth ``(n, q)``."""
     from sklearn.metrics import hamming_loss, label_ranking_loss
 
-    rankable = (truth.min(axis=1) == 0) & (truth.max(axis=1) == 1)
-    T, S = truth[rankable], scores[rankable]
+    ranked = rankable(truth)
+    T, S = truth[ranked], scores[ranked]
     some, any_row = len(T) > 0, len(truth) > 0
     return {
         "average_precision": average_precision(T, S) if some else None,
@@ -28,6 +28,11 @@ def evaluate(truth: Array, scores: Array, threshold: float) -> dict[str, float |
         "coverage": coverage(truth, scores) if any_row else None,
         "hamming_loss": float(hamming_loss(truth, scores >= threshold)) if any_row else None,
     }
+
+
+def rankable(labels: Array) -> Array:
+    """Which rows have some of the labels, but not all, a boolean ``(n,)``."""
+    return (labels.min(axis=1) == 0) & (labels.max(axis=1) == 1)
 
 
 def _truth_by_rank(truth: Array, scores: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array
-from wscpml.metrics import average_precision
+from wscpml.metrics import average_precision, rankable
 
 PENALTIES = 10.0 ** np.arange(-3, 3.01, 0.5)
 WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
@@ -47,7 +47,7 @@ def fit(
     target_mean = pseudo_labels.mean(axis=0)
     targets = pseudo_labels - target_mean
     projected = U.T @ targets
-    rankable = (candidates.min(axis=1) == 0) & (candidates.max(axis=1) == 1)
+    rows = rankable(candidates)
 
     def left_out(penalty: float) -> tuple[Array, float]:
         """Leave-one-out predictions, and the squared error of the fit to all rows."""
@@ -60,9 +60,7 @@ def fit(
     course = []
     for step, penalty in enumerate(PENALTIES):
         scores, error = left_out(penalty)
-        ranked = (
-            average_precision(candidates[rankable], scores[rankable]) if rankable.any() else 1.0
-        )
+        ranked = average_precision(candidates[rows], scores[rows]) if rows.any() else 1.0
         course.append((step, penalty, error, 1 - ranked))
     table = pd.DataFrame(course, columns=["step", "penalty", "training_loss", "validation_loss"])
     penalty = PENALTIES[int(table.validation_loss.argmin())]

@@ -82,6 +82,11 @@ def binary(labels: Matrix, source: str) -> Array:
     return positive.astype(np.uint8)
 
 
+def few(names: list[str]) -> str:
+    """The first few of many names."""
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
 def _row(data: Dataset, i: int) -> str:
     return f"row {i + 1} (instance {data.instance_ids[i]!r})"
 
@@ -115,8 +120,9 @@ def _oddities(data: Dataset) -> list[str]:
     used = data.labels.max(axis=0)
     unused = [name for name, some in zip(data.label_names, used, strict=True) if not some]
     if unused:
-        names = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
-        found.append(f"{len(unused)} labels are never used and will be predicted absent: {names}")
+        found.append(
+            f"{len(unused)} labels are never used and will be predicted absent: {few(unused)}"
+        )
     empty = int((data.labels.max(axis=1) == 0).sum())
     if empty:
         found.append(f"{empty} instances have no label and count as pure negatives")

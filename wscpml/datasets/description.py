@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, to_dense
-from wscpml.datasets.dataset import Dataset
+from wscpml.datasets.dataset import Dataset, few
 
 
 def describe(data: Dataset) -> str:
@@ -51,8 +51,7 @@ def _distinct(X: Matrix) -> int:
 
 def _named(names: list[str], chosen: Array) -> str:
     found = [name for name, some in zip(names, chosen, strict=True) if some]
-    few = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
-    return f"{len(found)}" + (f": {few}" if found else "")
+    return f"{len(found)}" + (f": {few(found)}" if found else "")
 
 
 def _per_row(labels: Array | None) -> str:

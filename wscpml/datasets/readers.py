@@ -74,7 +74,7 @@ def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         reason = "is empty"
     except UnicodeDecodeError as error:
-        reason = f"is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        raise _not_utf8(path, error) from None
     except pd.errors.ParserWarning:
         reason = "has rows with more cells than the header has names"
     except (OSError, ValueError) as error:  # ArrowInvalid and ParserError are ValueErrors
@@ -87,9 +87,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> pd.DataFrame:
         header = file.readline()
     separator = max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
     names = next(csv.reader([header], delimiter=separator), [])
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UserError(f"{path}: column {min(twice)!r} is there twice; rename one")
+    _refuse_twice(names, "column", path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `numbers` says it better
         warnings.simplefilter("error", pd.errors.ParserWarning)  # cells would be lost
@@ -185,9 +183,7 @@ def read_arff(path: Path, label_count: int | None = None) -> Parts:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from None
+        raise _not_utf8(path, error) from None
     header, marker, body = _split_at_data(text)
     names, defaults = _attributes(header, path)
     if not marker or not names:
@@ -226,9 +222,7 @@ def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
                 f"{path}: attribute {name!r} is of type {kind}; only numbers and 0/1 are read"
             )
         names.append(name)
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UserError(f"{path}: attribute {min(twice)!r} is there twice; rename one")
+    _refuse_twice(names, "attribute", path)
     return names, defaults
 
 
@@ -363,6 +357,16 @@ def _two_dimensional(array: Array, path: Path) -> Array:
             "numbers"
         )
     return array
+
+
+def _refuse_twice(names: list[str], what: str, path: Path) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UserError(f"{path}: {what} {min(twice)!r} is there twice; rename one")
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> UserError:
+    return UserError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8")
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
