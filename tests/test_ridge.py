@@ -3,7 +3,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from wscpml import features, ridge
-from wscpml.arrays import squared_distances
+from wscpml.arrays import squared_distances, squeezed
 
 
 def problem(n=60, seed=0):
@@ -29,7 +29,7 @@ def test_with_all_rows_as_anchors_it_is_kernel_ridge_regression(monkeypatch):
     K = np.exp(-squared_distances(Z, Z) / (2 * feature_map.bandwidth))
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
     theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(centred, Y - Y.mean(axis=0))
-    expected = np.clip(theirs.predict(centred) + Y.mean(axis=0), 0, 1)
+    expected = squeezed(theirs.predict(centred) + Y.mean(axis=0))
     np.testing.assert_allclose(head.predict_proba(feature_map(X)), expected, atol=1e-5)
 
 
@@ -66,7 +66,7 @@ def test_rows_that_cannot_be_ranked_and_labels_that_never_change_do_no_harm():
     Y[:, 0], Y[:, 1], Y[:, 2] = 1, 1, 1
     feature_map = kernel_map(X)
     head, left_out, _ = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
-    np.testing.assert_allclose(head.predict_proba(feature_map(X)), 1)
+    np.testing.assert_allclose(head.predict_proba(feature_map(X)), squeezed(np.ones(Y.shape)))
     np.testing.assert_allclose(left_out, 1)
 
 
@@ -75,5 +75,6 @@ def test_rows_all_alike_do_no_harm():
     feature_map = kernel_map(same)
     Y = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
     head, left_out, _ = ridge.fit(feature_map(same), Y, Y, feature_map.anchor_kernel())
-    np.testing.assert_allclose(head.predict_proba(feature_map(same)), [[0.6, 0.4]] * 5, atol=1e-9)
+    expected = squeezed(np.array([[0.6, 0.4]] * 5))
+    np.testing.assert_allclose(head.predict_proba(feature_map(same)), expected, atol=1e-9)
     assert np.isfinite(left_out).all()

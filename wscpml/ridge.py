@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, squeezed
 from wscpml.metrics import average_precision, rankable
 
 PENALTIES = 10.0 ** np.arange(-3, 3.01, 0.5)
@@ -27,8 +27,8 @@ class Ridge:
     bias: Array  # (q,)
 
     def predict_proba(self, X: Array) -> Array:
-        """Predicted value of each label, ``(n, q)``, cut to [0, 1]."""
-        return np.clip(X @ self.weight + self.bias, 0, 1)
+        """Predicted value of each label, ``(n, q)``, squeezed into (0, 1)."""
+        return squeezed(X @ self.weight + self.bias)
 
 
 def fit(

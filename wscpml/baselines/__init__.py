@@ -1,0 +1,1 @@
+"""The comparison methods, one file each, behind one interface (base.py)."""
