@@ -55,13 +55,13 @@ def one_fold(
     found = clustering.cluster(scaled, Y, B, **settings.clustering.model_dump())
     chosen = Y == 1
     figures = {
-        "auc.pi": metrics.noise_auc(T[chosen], found.memberships[chosen]) or np.nan,
-        "auc.F": metrics.noise_auc(T[chosen], found.pseudo_labels[chosen]) or np.nan,
+        "auc.pi": metrics.noise_auc(T[chosen], found.memberships.data) or np.nan,
+        "auc.F": metrics.noise_auc(T[chosen], found.pseudo_labels.data) or np.nan,
     }
     kernel = feature_map.anchor_kernel()
     for labels, negatives, targets in (
         ("candidates", Y, Y.astype(float)),
-        ("pseudo_labels", Y, found.pseudo_labels),
+        ("pseudo_labels", Y, found.pseudo_labels.toarray()),
         ("truth", T, T.astype(float)),
     ):
         network, _ = classifier.fit(

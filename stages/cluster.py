@@ -12,7 +12,11 @@ def cluster(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     confidence = artifacts.read("data/confidence.npy")
     result = clustering.cluster(
-        inputs.scaled_features("train"), candidates, confidence, **settings.clustering.model_dump()
+        inputs.scaled_features("train"),
+        candidates,
+        confidence,
+        **settings.clustering.model_dump(),
+        device=settings.device,
     )
     if not result.converged:
         print(
@@ -20,9 +24,8 @@ def cluster(settings: Settings) -> None:
             f"after {len(result.course)} iterations",
             file=sys.stderr,
         )
-    chosen = candidates == 1
     table = inputs.candidate_pairs().assign(
-        B=confidence[chosen], pi=result.memberships[chosen], F=result.pseudo_labels[chosen]
+        B=confidence[candidates == 1], pi=result.memberships.data, F=result.pseudo_labels.data
     )
     artifacts.write("data/pseudo_labels.parquet", table)
     artifacts.write("data/pseudo_labels.csv", table)

@@ -78,8 +78,12 @@ def test_only_tracking_talks_to_mlflow():
     assert importers("mlflow") == {"wscpml/tracking.py"}
 
 
-def test_only_the_classifier_imports_torch():
-    assert importers("torch") == {"wscpml/classifier.py"}
+def test_only_clustering_and_classifier_import_torch():
+    assert importers("torch") == {
+        "wscpml/classifier.py",
+        "wscpml/clustering.py",
+        "wscpml/devices.py",
+    }
 
 
 def test_every_direct_dependency_is_pinned_to_the_version_that_is_tested():

@@ -44,6 +44,17 @@ def to_dense(X: Matrix) -> Array:
     return X.toarray() if sparse.issparse(X) else X
 
 
+def row_blocks(n: int, size: int) -> list[slice]:
+    """The rows 0 ... n - 1 in blocks of `size`."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def weighted_mean(X: Array, weights: Array) -> Array:
+    """Mean of the rows by their weights ``(n,)``, in float64; X may be a memory map."""
+    blocks = row_blocks(len(X), ROWS_AT_ONCE)
+    return sum(weights[rows] @ X[rows] for rows in blocks) / max(weights.sum(), 1)
+
+
 def squeezed(scores: Array) -> Array:
     """Scores of a regression on 0 and 1 as values in (0, 1), in the same order.
 

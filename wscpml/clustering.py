@@ -4,107 +4,341 @@ The paper derives the membership step from a Lagrangian that is linear in Pi, so
 is a heuristic, and the alternation has no guarantee to descend; the objective is recorded so
 that everyone can see what it does. Pi, F and B are 0 off the candidates; a row without
 candidates takes no part.
+
+Rows go through in blocks: while a block is in the cache it gives its distances, its new F and Pi,
+and its part of the next prototypes, so an iteration reads X once, from memory or from disk. Values
+are float32, sums over blocks float64. Where few labels are candidates, a block works on the
+candidate pairs alone.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.special import xlogy
+from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, squared_distances
-from wscpml.prototypes import centroids, memberships
+from wscpml.arrays import Array, Matrix, row_blocks, squared_norms, to_dense, weighted_mean
+from wscpml.devices import Parallel, csr_tensor, found_device, in_parallel, to_tensor
+from wscpml.prototypes import memberships
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
+TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
+PAIRS_BELOW = 0.3  # share of candidates; `python -m benchmarks.engine` measures where they cross
+BLOCK, PAIRS_BLOCK = 1 << 18, 1 << 20  # values of X or F that a block holds: it stays in the cache
+STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
 
 
 @dataclass(frozen=True)
 class Clustering:
     """What the clustering found, and its course."""
 
-    pseudo_labels: Array  # F (n, q)
-    memberships: Array  # Pi (n, q)
+    pseudo_labels: sparse.csr_array  # F (n, q), stored where there are candidates
+    memberships: sparse.csr_array  # Pi (n, q), the same
     prototypes: Array  # O (q, d), NaN for a label without candidates
     course: pd.DataFrame  # iteration, objective, change
     converged: bool
 
 
 def update_pseudo_labels(
-    distances: Array, candidates: Array, confidence: Array, pi: Array, alpha: float, beta: float
-) -> Array:
+    distances: "Tensor", confidence: "Tensor", pi: "Tensor", alpha: float, beta: float
+) -> "Tensor":
     """Minimise over F (Eqs. 13-17), element by element.
 
-    Of the two equal forms of the positive root, each is used where it does not cancel. With
-    pi = 0 and B > 0 only the barrier is left and f = 1; with pi = B = 0 nothing is, and f = 0.
+    Divided by pi, Eq. 15 is 2 alpha f^2 + c f - t = 0 with c = D - 2 alpha and t = beta B / pi. Its
+    positive root is 2 t / (|c| + sqrt(c^2 + 8 alpha t)), plus |c| / (2 alpha) where c < 0: no term
+    cancels another, and nothing branches. With pi = 0 and B > 0 only the barrier is left and f = 1;
+    with pi = B = 0 (so too off the candidates) nothing is, and f = 0.
     """
-    a0 = 2 * alpha * pi
-    a1 = pi * distances - a0 * candidates
-    a2 = -beta * confidence * candidates
-    root = np.sqrt(a1 * a1 - 4 * a0 * a2)
-    steep = a1 >= 0
-    numerator = np.where(steep, -2 * a2, root - a1)
-    denominator = np.where(steep, a1 + root, 2 * a0)
-    # The root is at least 1 wherever the numerator is not below the denominator.
-    shares = np.divide(
-        numerator, denominator, out=np.ones_like(root), where=numerator < denominator
-    )
-    return shares * candidates * (numerator > 0)
+    t = (confidence * beta).div_(pi.clamp_min(TINY))
+    c = distances - 2 * alpha
+    F = (c * c).add_(t, alpha=8 * alpha).sqrt_().add_(c.abs()).add_(TINY)
+    F = t.mul_(2).div_(F)
+    F.add_(c.clamp_max_(0), alpha=-1 / (2 * alpha)).clamp_max_(1)
+    some = (pi + confidence).mul_(1 / TINY).clamp_max_(1)
+    return F.mul_(some)
+
+
+def membership_costs(distances: "Tensor", pseudo_labels: "Tensor", alpha: float) -> "Tensor":
+    """d of Eq. 18 for candidates; elsewhere f is 0, and d does not matter."""
+    return (pseudo_labels - 1).square_().mul_(alpha).addcmul_(pseudo_labels, distances)
 
 
 def update_memberships(
-    distances: Array, candidates: Array, pseudo_labels: Array, alpha: float, rule: str
-) -> Array:
+    costs: "Tensor",
+    pseudo_labels: "Tensor",
+    rule: str,
+    row_sums: "Callable[[Tensor], Tensor]",
+) -> "Tensor":
     """Share each row between its labels, by one of two rules.
 
     `paper` is Eq. 19 as printed: rows of Pi sum to 1. `constrained` takes the normaliser that
-    the constraint of Eq. 18 asks for: rows of Pi * F sum to 1.
+    the constraint of Eq. 18 asks for: rows of Pi * F sum to 1. `row_sums` gives every value the
+    sum over its row.
     """
-    cost = pseudo_labels * distances + alpha * (pseudo_labels - candidates) ** 2
-    pull = pseudo_labels / np.maximum(cost, SMALLEST_DISTANCE)
-    total = (pull if rule == "paper" else pull * pseudo_labels).sum(axis=1, keepdims=True)
-    return np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
+    pull = pseudo_labels / costs.clamp_min(SMALLEST_DISTANCE)
+    total = row_sums(pull if rule == "paper" else pull * pseudo_labels)
+    return pull.div_(total.masked_fill(total <= 0, 1))
 
 
 def objective(
-    distances: Array,
-    candidates: Array,
-    confidence: Array,
-    pi: Array,
-    pseudo_labels: Array,
-    alpha: float,
-    beta: float,
+    costs: "Tensor", confidence: "Tensor", pi: "Tensor", pseudo_labels: "Tensor", beta: float
 ) -> float:
     """Value of the main objective, Eq. 10."""
-    fit = pi * (pseudo_labels * distances + alpha * (pseudo_labels - candidates) ** 2)
-    supervision = xlogy(confidence * candidates, pseudo_labels)
-    return float(fit.sum() - beta * supervision.sum())
+    supervision = pseudo_labels.clamp_min(TINY).log_().mul_(confidence)
+    return float((costs * pi).sum()) - beta * float(supervision.sum())
+
+
+class _Block:
+    """Some rows with F, Pi and B of all their labels, each ``(b, q)``."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        candidates: Matrix,
+        confidence: Matrix,
+        rows: slice,
+        centre: Array,
+        tensor: "Callable[[Array], Tensor]",
+    ) -> None:
+        self.X, self.rows, self.tensor = X, rows, tensor
+        if sparse.issparse(X):
+            self.sparse_rows = _csr(X[rows], tensor), _csr(X[rows].T, tensor)
+            self.norms = tensor(squared_norms(X[rows]))
+        else:
+            self.norms = tensor(squared_norms(X[rows] - centre))
+        self._start(candidates[rows], confidence[rows])
+
+    def _start(self, candidates: Matrix, confidence: Matrix) -> None:
+        self.B = self.tensor(confidence)
+        self.F = self.tensor(candidates)
+        self.pi = self.tensor(memberships(candidates))
+
+    def load(self) -> "tuple[Tensor, Tensor]":
+        """The rows and their transpose; dense ones are read anew each time."""
+        if sparse.issparse(self.X):
+            return self.sparse_rows
+        rows = self.tensor(self.X[self.rows])
+        return rows, rows.T
+
+    def products(self, rows: "Tensor", points: "Tensor") -> "Tensor":
+        """x_i . o_j for every value of the block."""
+        return rows @ points.T
+
+    def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
+        """For every value of the block, what its row has plus what its label has."""
+        return of_rows[:, None] + of_labels
+
+    def row_sums(self, values: "Tensor") -> "Tensor":
+        """For every value of the block, the sum over its row."""
+        return values.sum(dim=1, keepdim=True)
+
+    def label_sums(self, values: "Tensor") -> "Tensor":
+        """Sum over each label, ``(q,)``."""
+        return values.sum(dim=0)
+
+    def gathered(self, weights: "Tensor", transposed: "Tensor") -> "Tensor":
+        """The weighted sum of the rows for each label, ``(q, d)``."""
+        return (transposed @ weights).T
+
+    def of_candidates(self, values: "Tensor", candidates: sparse.csr_array) -> Array:
+        """The values of the candidates, row by row."""
+        return values.cpu().numpy()[_places(candidates[self.rows])]
+
+
+class _Pairs(_Block):
+    """Some rows with F, Pi and B of their candidates alone, each ``(pairs,)``, row by row."""
+
+    def _start(self, candidates: sparse.csr_array, confidence: sparse.csr_array) -> None:
+        import torch
+
+        row, label = _places(candidates)
+        by_label = np.argsort(label, kind="stable")
+        starts = np.searchsorted(label[by_label], np.arange(candidates.shape[1] + 1))
+        self.shape = candidates.shape
+        self.B = self.tensor(confidence.data)
+        self.F = torch.ones_like(self.B)
+        self.pi = self.tensor(1 / np.diff(candidates.indptr)[row])
+        whole = (row, label, candidates.indptr, by_label, row[by_label], starts)
+        self.row, self.label, self.ends, self.by_label, self.row_by_label, self.starts = (
+            torch.from_numpy(array.astype(np.int32)).to(self.B.device) for array in whole
+        )
+
+    def products(self, rows: "Tensor", points: "Tensor") -> "Tensor":
+        import torch
+
+        if rows.layout == torch.sparse_csr:
+            return (rows @ points.T)[self.row, self.label]
+        pattern = csr_tensor(self.ends, self.label, self.B, self.shape)
+        return torch.sparse.sampled_addmm(pattern, rows, points.T, beta=0).values()
+
+    def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
+        return of_rows[self.row] + of_labels[self.label]
+
+    def row_sums(self, values: "Tensor") -> "Tensor":
+        return values.new_zeros(self.shape[0]).index_add_(0, self.row, values)[self.row]
+
+    def label_sums(self, values: "Tensor") -> "Tensor":
+        return values.new_zeros(self.shape[1]).index_add_(0, self.label, values)
+
+    def gathered(self, weights: "Tensor", transposed: "Tensor") -> "Tensor":
+        import torch
+
+        if transposed.layout == torch.sparse_csr:
+            spread = weights.new_zeros(self.shape)
+            spread[self.row, self.label] = weights
+            return super().gathered(spread, transposed)
+        by_label = csr_tensor(
+            self.starts, self.row_by_label, weights[self.by_label], self.shape[::-1]
+        )
+        return by_label @ transposed.T
+
+    def of_candidates(self, values: "Tensor", _: sparse.csr_array) -> Array:
+        return values.cpu().numpy()
+
+
+class _Sums:
+    """What blocks add up, in float64."""
+
+    def __init__(self, q: int, d: int, where: "torch.device") -> None:
+        import torch
+
+        self.weighted = torch.zeros(q, d, dtype=torch.float64, device=where)  # rows, by pi f
+        self.total = torch.zeros(q, dtype=torch.float64, device=where)  # pi f
+        self.objective = self.change = self.norm = 0.0
+
+    def take(self, block: _Block, transposed: "Tensor") -> None:
+        """Add a block's part of the next prototypes (Eq. 12)."""
+        weights = block.pi * block.F
+        self.weighted += block.gathered(weights, transposed)
+        self.total += block.label_sums(weights)
+        self.norm += float(block.F.norm()) ** 2
+
+    def __iadd__(self, other: "_Sums") -> "_Sums":
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+        return self
 
 
 def cluster(
     X: Matrix,
-    candidates: Array,
-    confidence: Array,
+    candidates: Matrix,
+    confidence: Matrix,
     alpha: float,
     beta: float,
     rule: str,
     max_iterations: int,
     tolerance: float,
+    device: str = "cpu",
 ) -> Clustering:
-    """Alternate over O, F and Pi from F = Y, Pi = U until F changes by less than `tolerance`."""
-    F = candidates.astype(float)
-    pi = memberships(candidates)
-    course = []
-    for _ in range(max_iterations):
-        prototypes = centroids(X, pi * F)  # Eq. 12
-        distances = np.nan_to_num(squared_distances(X, prototypes))
-        previous = F
-        F = update_pseudo_labels(distances, candidates, confidence, pi, alpha, beta)
-        pi = update_memberships(distances, candidates, F, alpha, rule)
-        change = np.linalg.norm(F - previous) / max(float(np.linalg.norm(previous)), 1e-300)
-        value = objective(distances, candidates, confidence, pi, F, alpha, beta)
-        course.append((value, change))
-        if change < tolerance:
-            break
+    """Alternate over O, F and Pi from F = Y, Pi = U until F changes by less than `tolerance`.
+
+    `X` ``(n, d)`` may be a memory map; candidates and confidence may be dense or sparse.
+    """
+    import torch
+
+    where = found_device(device)
+    # The constrained rule makes pi grow as f falls, beyond what float32 can hold.
+    dtype = torch.float32 if rule == "paper" else torch.float64
+    tensor = partial(to_tensor, where=where, dtype=dtype)
+    n, q = candidates.shape
+    d, narrow = X.shape[1], not sparse.issparse(X)
+    pattern = sparse.csr_array(candidates)
+    if pattern.nnz < PAIRS_BELOW * n * q:
+        kind: type[_Block] = _Pairs
+        size = PAIRS_BLOCK // d if narrow else BLOCK // q
+        candidates, confidence = pattern, _like(pattern, confidence)
+    else:
+        kind, size = _Block, BLOCK // max(d if narrow else 1, q)
+        candidates, confidence = to_dense(candidates), to_dense(confidence)
+    taking_part = (np.diff(pattern.indptr) > 0).astype(float)
+    centre = weighted_mean(X, taking_part) if narrow else np.zeros(d)
+
+    def visit(run: Parallel, work: Callable[[_Block, _Sums], None]) -> _Sums:
+        def along(strip: Iterable[_Block]) -> _Sums:
+            sums = _Sums(q, d, where)
+            for block in strip:
+                work(block, sums)
+            return sums
+
+        whole = _Sums(q, d, where)
+        for sums in run(along, strips):
+            whole += sums
+        return whole
+
+    def begin(block: _Block, sums: _Sums) -> None:
+        sums.take(block, block.load()[1])
+
+    def iterate(block: _Block, sums: _Sums) -> None:
+        rows, transposed = block.load()
+        distances = block.across(block.norms, offsets)
+        distances = distances.sub_(block.products(rows, apart), alpha=2).clamp_min_(0)
+        previous = block.F
+        block.F = update_pseudo_labels(distances, block.B, block.pi, alpha, beta)
+        costs = membership_costs(distances, block.F, alpha)
+        block.pi = update_memberships(costs, block.F, rule, block.row_sums)
+        sums.take(block, transposed)
+        sums.objective += objective(costs, block.B, block.pi, block.F, beta)
+        sums.change += float(previous.sub_(block.F).norm()) ** 2
+
+    course: list[tuple[float, float]] = []
+    with in_parallel(where) as run:
+        blocks = [
+            kind(X, candidates, confidence, rows, centre, tensor)
+            for rows in row_blocks(n, max(64, size))
+        ]
+        strips = [blocks[part] for part in row_blocks(len(blocks), -(-len(blocks) // STRIPS))]
+        sums = visit(run, begin)
+        middle = sums.total.new_tensor(centre)
+        for _ in range(max_iterations):
+            prototypes = sums.weighted / sums.total[:, None]  # Eq. 12; NaN for a label without any
+            # |x - o|^2 = |x - m|^2 + (o - m)(o + m) - 2 x (o - m), with m the middle of all rows:
+            # what rows and prototypes share would cancel, and take the digits with it.
+            off = prototypes.nan_to_num(0) - middle
+            apart, offsets = off.to(dtype), (off * (off + 2 * middle)).sum(dim=1).to(dtype)
+            norm = sums.norm
+            sums = visit(run, iterate)
+            change = (sums.change / max(norm, 1e-300)) ** 0.5
+            course.append((sums.objective, change))
+            if change < tolerance:
+                break
     table = pd.DataFrame(course, columns=["objective", "change"])
     table.insert(0, "iteration", table.index + 1)
-    return Clustering(F, pi, prototypes, table, converged=bool(change < tolerance))
+    F, pi = (
+        _with_values(
+            pattern, np.concatenate([b.of_candidates(getattr(b, k), pattern) for b in blocks])
+        )
+        for k in ("F", "pi")
+    )
+    return Clustering(F, pi, prototypes.cpu().numpy(), table, converged=change < tolerance)
+
+
+def _places(pattern: sparse.csr_array) -> tuple[Array, Array]:
+    """Row and column of each stored value, row by row."""
+    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices
+
+
+def _like(pattern: sparse.csr_array, values: Matrix) -> sparse.csr_array:
+    """The values of a matrix where a pattern has something, zeros included."""
+    if sparse.issparse(values) and values.nnz == pattern.nnz:
+        return sparse.csr_array(values)
+    return _with_values(pattern, to_dense(values)[_places(pattern)])
+
+
+def _with_values(pattern: sparse.csr_array, values: Array) -> sparse.csr_array:
+    return sparse.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def _csr(X: Matrix, tensor: "Callable[[Array], Tensor]") -> "Tensor":
+    import torch
+
+    X = sparse.csr_array(X)
+    values = tensor(X.data)
+    ends, columns = (torch.from_numpy(a.astype(np.int32)) for a in (X.indptr, X.indices))
+    return csr_tensor(ends.to(values.device), columns.to(values.device), values, X.shape)

@@ -179,6 +179,7 @@ class Settings(Section):
     """The whole of params.yaml."""
 
     seed: Annotated[Int, Field(ge=0)]
+    device: Literal["auto", "cpu", "cuda"]
     dataset: DatasetSettings
     split: SplitSettings
     noise: NoiseSettings
