@@ -58,7 +58,6 @@ def one_fold(
         "auc.pi": metrics.noise_auc(T[chosen], found.memberships.data) or np.nan,
         "auc.F": metrics.noise_auc(T[chosen], found.pseudo_labels.data) or np.nan,
     }
-    kernel = feature_map.anchor_kernel()
     for labels, negatives, targets in (
         ("candidates", Y, Y.astype(float)),
         ("pseudo_labels", Y, found.pseudo_labels.toarray()),
@@ -71,10 +70,11 @@ def one_fold(
             **settings.classifier.model_dump(exclude={"kind"}),
             rng=stream(settings.seed, "classifier"),
         )
-        closed_form, left_out, _ = ridge.fit(mapped, negatives, targets, kernel)
+        closed_form = ridge.fit(mapped, negatives, targets)
         if labels == "candidates":
-            figures["auc.leave_one_out"] = metrics.noise_auc(T[chosen], left_out[chosen]) or np.nan
-        for kind, head in (("network", network), ("kernel_ridge", closed_form)):
+            left_out = closed_form.left_out[chosen]
+            figures["auc.leave_one_out"] = metrics.noise_auc(T[chosen], left_out) or np.nan
+        for kind, head in (("network", network), ("kernel_ridge", closed_form.head)):
             scores = head.predict_proba(feature_map(X[test]))
             measured = metrics.evaluate(truth[test], scores, settings.evaluation.threshold)
             figures[f"{kind}.{labels}"] = measured["average_precision"] or np.nan

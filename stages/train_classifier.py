@@ -23,15 +23,16 @@ def train_classifier(settings: Settings) -> None:
     head: Any
     extra = {}
     if settings.classifier.kind == "kernel_ridge":
-        kernel = feature_map.anchor_kernel()
-        head, left_out, course = ridge.fit(X, candidates, pseudo_labels, kernel)
-        extra = {"leave_one_out.npy": left_out}
+        fitted = ridge.fit(X, candidates, pseudo_labels)
+        head, course = fitted.head, fitted.course
+        extra = {"leave_one_out.npy": fitted.left_out}
     else:
         head, course = classifier.fit(
             X,
             candidates,
             pseudo_labels,
             **settings.classifier.model_dump(exclude={"kind"}),
+            device=settings.device,
             rng=stream(settings.seed, "classifier"),
             progress=partial(tqdm, desc="epochs", disable=None, leave=False),
         )

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+import torch
+from scipy import sparse
 
-from wscpml import classifier
+from wscpml import classifier, devices, ridge
 from wscpml.errors import UserError
 
 SETTINGS = {
@@ -48,17 +50,23 @@ def test_the_network_is_the_one_of_eq_11():
         np.testing.assert_allclose(network.predict_proba(X)[:, k], expected, rtol=1e-5)
 
 
-def test_the_recorded_loss_is_the_hybrid_loss():
+def test_the_recorded_loss_is_the_hybrid_loss_of_the_start_on_rows_held_out():
     X, Y = problem(50)
     F = Y * np.random.default_rng(1).random(Y.shape)
-    network, course = fit(X, Y, F, max_epochs=1, learning_rate=1e-12)
-    validation = np.random.default_rng(0)
-    validation.standard_normal((4, 9), dtype=np.float32)  # the weights are drawn first
-    validation.standard_normal((3, 3), dtype=np.float32)
-    rows = validation.permutation(50)[:10]
-    p = network.predict_proba(X[rows]).astype(float)
+    _, course = fit(X, Y, F)
+    rows = np.random.default_rng(0).permutation(50)[:10]
+    line = ridge.fit(X.astype(np.float32), Y, F.astype(np.float32)).without(rows)
+    logit = 10 * np.tanh(0.4 * (X[rows] @ line.weight)) + 4 * (line.bias - 0.5)
+    p = 1 / (1 + np.exp(-logit))
     hybrid = F[rows] * np.log(p) + (1 - Y[rows]) * np.log(1 - p)
-    assert course.validation_loss.item() == pytest.approx(-hybrid.sum(axis=1).mean(), rel=1e-5)
+    assert course.validation_loss[0] == pytest.approx(-hybrid.sum(axis=1).mean(), rel=1e-5)
+
+
+def test_training_brings_both_losses_down():
+    X, truth = problem(400)
+    _, course = fit(X, truth, truth)
+    assert course.training_loss.iloc[-1] < 0.9 * course.training_loss[0]
+    assert course.validation_loss.min() < 0.9 * course.validation_loss[0]
 
 
 def test_a_pseudo_label_of_zero_takes_a_candidate_out_of_the_loss():
@@ -79,14 +87,12 @@ def test_rows_without_candidates_are_pure_negatives():
     assert network.predict_proba(X).max() < 0.1
 
 
-def test_training_stops_early_and_keeps_the_best_network():
+def test_training_stops_early():
     X, _ = problem(60)
     noise = (np.random.default_rng(3).random((60, 3)) < 0.5).astype(np.uint8)
-    network, course = fit(X, noise, noise, max_epochs=500, patience=7, weight_decay=0)
+    _, course = fit(X, noise, noise, max_epochs=500, patience=7, weight_decay=0)
     assert len(course) < 500
     assert course.validation_loss.idxmin() == len(course) - 1 - 7
-    longer, _ = fit(X, noise, noise, max_epochs=len(course), patience=500, weight_decay=0)
-    np.testing.assert_array_equal(network.output_bias, longer.output_bias)
 
 
 def test_weight_decay_shrinks_the_weights():
@@ -102,6 +108,83 @@ def test_the_same_seed_gives_the_same_network():
     np.testing.assert_array_equal(one.hidden_weight, two.hidden_weight)
     assert (one.hidden_weight != other.hidden_weight).any()
     assert list(course.columns) == ["step", "training_loss", "validation_loss"]
+
+
+def problems(count):
+    """Problems of different sizes, with features of different numbers."""
+    for k in range(count):
+        X, truth = problem(150 + k, seed=k)
+        X = np.column_stack([X, X[:, :1] ** 2])[:, : 5 - k % 2]
+        yield X, truth, truth * 0.9
+
+
+def test_networks_trained_together_are_those_trained_one_by_one(monkeypatch):
+    monkeypatch.setattr(classifier, "NETWORKS", 2)
+    monkeypatch.setattr(classifier, "UNITS", 2 * SETTINGS["width"])
+    rngs = [np.random.default_rng(k) for k in range(3)]
+    together = classifier.fit_all(
+        [classifier.Problem(*p, rng) for p, rng in zip(problems(3), rngs, strict=True)], **SETTINGS
+    )
+    for k, (case, (network, course)) in enumerate(zip(problems(3), together, strict=True)):
+        alone, its_course = fit(*case, seed=k)
+        np.testing.assert_allclose(course, its_course, rtol=1e-4)
+        for name, value in vars(alone).items():
+            np.testing.assert_allclose(getattr(network, name), value, atol=2e-3)
+
+
+def test_sparse_labels_and_features_on_disk_train_the_same_network(tmp_path):
+    X, truth = problem()
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    mapped, labels = np.load(tmp_path / "x.npy", mmap_mode="r"), sparse.csr_array(truth)
+    plain, stored = fit(X.astype(np.float32), truth, truth), fit(mapped, labels, labels)
+    np.testing.assert_array_equal(plain[0].hidden_weight, stored[0].hidden_weight)
+
+
+def test_the_number_of_cores_changes_no_byte(monkeypatch):
+    X, truth = problem()
+    monkeypatch.setattr(classifier, "UNITS", SETTINGS["width"])
+    weights = []
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(devices, "cores", lambda cores=cores: cores)
+        weights.append(fit(X, truth, truth)[0].hidden_weight.tobytes())
+    assert len(set(weights)) == 1
+
+
+def test_very_many_rows_start_from_some_of_them(monkeypatch):
+    X, truth = problem(400)
+    monkeypatch.setattr(classifier, "START_ROWS", 50)
+    network, _ = fit(X, truth, truth)
+    assert ((network.predict_proba(X) > 0.5) == truth)[:, [0, 2]].mean() > 0.9
+
+
+def test_the_rate_goes_up_and_down_once():
+    optimiser = classifier._AdamW([], (1.0, 0.0), steps=100)
+    rates = []
+    for taken in range(100):
+        optimiser.taken = taken
+        rates.append(optimiser.rate())
+    assert rates[0] == pytest.approx(0.04)
+    assert max(rates) == rates[10] == pytest.approx(1)
+    assert (np.diff(rates[:11]) > 0).all()
+    assert (np.diff(rates[10:]) < 0).all()
+    assert rates[-1] < 0.001
+
+
+def test_the_steps_are_those_of_torchs_adamw():
+    start, rng = np.ones((2, 3, 4), np.float32), np.random.default_rng(0)
+    ours, theirs = (torch.from_numpy(start.copy()) for _ in range(2))
+    optimiser = classifier._AdamW([ours] * 4, (0.1, 0.01), steps=50)
+    optimiser.means, optimiser.squares, optimiser.decays = (
+        part[:1] for part in (optimiser.means, optimiser.squares, optimiser.decays)
+    )
+    reference = torch.optim.AdamW([theirs], lr=0.1, weight_decay=0.01)
+    for _ in range(20):
+        slope = torch.from_numpy(rng.normal(size=start.shape).astype(np.float32))
+        reference.param_groups[0]["lr"] = optimiser.rate()
+        theirs.grad = slope
+        reference.step()
+        optimiser.step([ours], [slope])
+    torch.testing.assert_close(ours, theirs)
 
 
 def test_a_single_training_row_is_refused():

@@ -18,7 +18,7 @@ def heads(d):
 def test_a_model_read_back_predicts_the_same(tmp_path, kernel, d):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
-    feature_map = features.fit(X, "quantile", kernel, 5, 0.5, rng)
+    feature_map = features.fit(X, "quantile", kernel, 5, 0.5, 1.0, rng)
     for head in heads(d):
         model = Model(feature_map, head, list("abc"), list("wxyz"))
         artifacts.write_directory(tmp_path / "model", model.to_files())

@@ -3,7 +3,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from wscpml import features, ridge
-from wscpml.arrays import squared_distances, squeezed
+from wscpml.arrays import squeezed
 
 
 def problem(n=60, seed=0):
@@ -16,41 +16,48 @@ def problem(n=60, seed=0):
 
 def kernel_map(X):
     """A kernel map with every training row as an anchor: then it is exact."""
-    return features.fit(X, "minmax", "rbf", len(X), 0.5, np.random.default_rng(0))
+    return features.fit(X, "minmax", "rbf", len(X), 1.0, 1.0, np.random.default_rng(0))
 
 
 def test_with_all_rows_as_anchors_it_is_kernel_ridge_regression(monkeypatch):
     X, Y = problem()
-    feature_map = kernel_map(X)
+    Z = kernel_map(X)(X).astype(float)
     monkeypatch.setattr(ridge, "PENALTIES", np.array([0.3]))
-    head, _, _ = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
+    head = ridge.fit(Z, Y, Y).head
     # Centred kernel, centred targets: ridge regression with a free intercept.
-    Z = feature_map.scale(X)
-    K = np.exp(-squared_distances(Z, Z) / (2 * feature_map.bandwidth))
-    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-    theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(centred, Y - Y.mean(axis=0))
-    expected = squeezed(theirs.predict(centred) + Y.mean(axis=0))
-    np.testing.assert_allclose(head.predict_proba(feature_map(X)), expected, atol=1e-5)
+    theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(Z @ Z.T, Y - Y.mean(axis=0))
+    expected = squeezed(theirs.predict(Z @ Z.T) + Y.mean(axis=0))
+    np.testing.assert_allclose(head.predict_proba(Z), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "none"])
 def test_leave_one_out_predictions_are_those_of_fits_without_the_row(monkeypatch, kernel):
     X, Y = problem(25)
-    feature_map = features.fit(X, "minmax", kernel, 3, 0.5, np.random.default_rng(0))
-    mapped, anchors = feature_map(X), feature_map.anchor_kernel()
+    mapped = features.fit(X, "minmax", kernel, 3, 1.0, 1.0, np.random.default_rng(0))(X)
     monkeypatch.setattr(ridge, "PENALTIES", np.array([0.5]))
-    _, left_out, _ = ridge.fit(mapped, Y, Y, anchors)
+    left_out = ridge.fit(mapped, Y, Y).left_out
     for i in (0, 7, 24):
         rest = np.arange(25) != i
-        head, _, _ = ridge.fit(mapped[rest], Y[rest], Y[rest], anchors)
-        raw = mapped[i] @ head.weight + head.bias
-        np.testing.assert_allclose(left_out[i], raw, atol=1e-6)
+        head = ridge.fit(mapped[rest], Y[rest], Y[rest]).head
+        np.testing.assert_allclose(left_out[i], mapped[i] @ head.weight + head.bias, atol=1e-6)
+
+
+def test_a_fit_without_some_rows_comes_from_the_one_with_all(monkeypatch):
+    X, Y = problem(40)
+    monkeypatch.setattr(ridge, "PENALTIES", np.array([0.5]))
+    rows = np.array([3, 11, 12, 39])
+    found = ridge.fit(X, Y, Y).without(rows)
+    rest = np.setdiff1d(np.arange(40), rows)
+    expected = ridge.fit(X[rest], Y[rest], Y[rest]).head
+    np.testing.assert_allclose(found.weight, expected.weight, atol=1e-9)
+    np.testing.assert_allclose(found.bias, expected.bias, atol=1e-9)
 
 
 def test_the_penalty_is_the_one_that_ranks_the_candidates_best_out_of_sample():
     X, Y = problem(200)
     feature_map = kernel_map(X)
-    head, left_out, course = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
+    fitted = ridge.fit(feature_map(X), Y, Y)
+    left_out, course = fitted.left_out, fitted.course
     assert len(course) == len(ridge.PENALTIES)
     best = course.validation_loss.min()
     rankable = (Y.min(axis=1) == 0) & (Y.max(axis=1) == 1)
@@ -65,16 +72,18 @@ def test_rows_that_cannot_be_ranked_and_labels_that_never_change_do_no_harm():
     X, Y = problem(30)
     Y[:, 0], Y[:, 1], Y[:, 2] = 1, 1, 1
     feature_map = kernel_map(X)
-    head, left_out, _ = ridge.fit(feature_map(X), Y, Y, feature_map.anchor_kernel())
-    np.testing.assert_allclose(head.predict_proba(feature_map(X)), squeezed(np.ones(Y.shape)))
-    np.testing.assert_allclose(left_out, 1)
+    fitted = ridge.fit(feature_map(X), Y, Y)
+    predicted = fitted.head.predict_proba(feature_map(X))
+    np.testing.assert_allclose(predicted, squeezed(np.ones(Y.shape)))
+    np.testing.assert_allclose(fitted.left_out, 1)
 
 
 def test_rows_all_alike_do_no_harm():
     same = np.ones((5, 3))
     feature_map = kernel_map(same)
     Y = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
-    head, left_out, _ = ridge.fit(feature_map(same), Y, Y, feature_map.anchor_kernel())
+    fitted = ridge.fit(feature_map(same), Y, Y)
     expected = squeezed(np.array([[0.6, 0.4]] * 5))
-    np.testing.assert_allclose(head.predict_proba(feature_map(same)), expected, atol=1e-9)
-    assert np.isfinite(left_out).all()
+    predicted = fitted.head.predict_proba(feature_map(same))
+    np.testing.assert_allclose(predicted, expected, atol=1e-6)
+    assert np.isfinite(fitted.left_out).all()

@@ -10,6 +10,7 @@ Array = NDArray[Any]
 Matrix: TypeAlias = Any  # an Array, or a scipy CSR array
 
 DENSE_FROM = 0.1  # share of values other than 0
+WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
 ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
 
 
@@ -53,6 +54,16 @@ def weighted_mean(X: Array, weights: Array) -> Array:
     """Mean of the rows by their weights ``(n,)``, in float64; X may be a memory map."""
     blocks = row_blocks(len(X), ROWS_AT_ONCE)
     return sum(weights[rows] @ X[rows] for rows in blocks) / max(weights.sum(), 1)
+
+
+def strong_directions(square: Array, energy: float = 1.0) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors that carry a share of a matrix's trace, the strongest first."""
+    values, vectors = np.linalg.eigh(square)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    strong = int((values > values[0] * WEAKEST).sum())
+    carried = np.cumsum(values[:strong])
+    kept = min(strong, int(np.searchsorted(carried, energy * carried[-1])) + 1) if strong else 0
+    return values[:kept], vectors[:, :kept]
 
 
 def squeezed(scores: Array) -> Array:

@@ -5,23 +5,38 @@ have no quantiles of their own and take min-max instead.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, pack, squared_distances, to_dense, unpack
+from wscpml.arrays import (
+    Array,
+    Matrix,
+    pack,
+    row_blocks,
+    squared_distances,
+    squared_norms,
+    strong_directions,
+    to_dense,
+    unpack,
+)
 
 MOST_LEVELS = 1000  # quantiles that are kept of a column
+MOST_ANCHORS = 6000  # their kernel is factorised
+MOST_ROWS = 50_000  # that scaling and centre are fitted on; of more, every second, third, ...
+ROWS_AT_ONCE = 1024  # whose kernel to all anchors is held at a time
+EXPONENTS = {"laplace": 0.5, "rbf": 1.0}
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Scaled features, which the method clusters, and their RBF kernel map, which it classifies.
+    """Scaled features, which the method clusters, and their kernel map, which it classifies.
 
     ranked = rank of x among the levels, from -1 to 1 (x itself without levels)
     scaled = (ranked - offset) * gain
-    mapped = exp(-|scaled - anchor|^2 / (2 bandwidth)) - centre
+    kernel = exp(-(|scaled - anchor|^2 / bandwidth)^exponent)
+    mapped = (kernel - centre) @ whitening: inner products are those of the kernel (Nystroem)
     """
 
     levels: Array  # (g, d), the quantiles of each training column, g = 0 without ranking
@@ -29,28 +44,29 @@ class FeatureMap:
     gain: Array  # (d,), 0 for a constant column
     anchors: Matrix  # (m, d), m = 0 without a kernel map
     bandwidth: Array  # ()
+    exponent: Array  # ()
     centre: Array  # (m,)
+    whitening: Array  # (m, r)
 
     def scale(self, X: Matrix) -> Matrix:
         """Scaled rows ``(n, d)``, sparse if they were."""
         return _scale(X, self.levels, self.offset, self.gain)
 
     def __call__(self, X: Matrix) -> Array:
-        """Map rows ``(n, d)`` to ``(n, m)``, or just scale them without a kernel map."""
+        """Map rows ``(n, d)`` to float32 ``(n, r)``, or just scale them without a kernel map."""
         if sparse.issparse(self.anchors):
             X = sparse.csr_array(X)
-        scaled = self.scale(X)
-        if not self.anchors.shape[0]:
-            return to_dense(scaled)
-        mapped = _kernel(scaled, self.anchors, self.bandwidth)
-        mapped -= self.centre
-        return mapped
+        return self.map_scaled(self.scale(X))
 
-    def anchor_kernel(self) -> Array | None:
-        """The kernel between the anchors, ``(m, m)``, if there are any."""
+    def map_scaled(self, scaled: Matrix) -> Array:
+        """The same for rows that are scaled already."""
         if not self.anchors.shape[0]:
-            return None
-        return _kernel(self.anchors, self.anchors, self.bandwidth)
+            return to_dense(scaled).astype(np.float32)
+        mapped = np.empty((scaled.shape[0], self.whitening.shape[1]), np.float32)
+        for rows in row_blocks(len(mapped), ROWS_AT_ONCE):
+            kernel = _kernel(scaled[rows], self.anchors, self.bandwidth, self.exponent)
+            mapped[rows] = (kernel - self.centre) @ self.whitening
+        return mapped
 
     def to_arrays(self) -> dict[str, Array]:
         """All of it as named arrays, ready for a file."""
@@ -71,24 +87,60 @@ def fit(
     kernel: str,
     anchors_per_feature: int,
     bandwidth: float,
+    energy: float,
     rng: np.random.Generator,
 ) -> FeatureMap:
-    """Fit the map on the training rows ``X``; `bandwidth` is in units of their mean distance."""
+    """Fit the map on the training rows ``X``, which may be a memory map.
+
+    `bandwidth` is in units of the mean squared distance between rows and anchors; `energy` is
+    the share of the anchors' kernel that the strongest directions have to carry.
+    """
     n, d = X.shape
+    scaling_only = fit_scaling(X, scaling)
+    if kernel == "none":
+        return scaling_only
+    chosen = rng.choice(n, size=min(anchors_per_feature * d, n, MOST_ANCHORS), replace=False)
+    anchors, scaled = (scaling_only.scale(rows) for rows in (X[np.sort(chosen)], _sample(X)))
+    exponent = EXPONENTS[kernel]
+    width = bandwidth * _mean_squared_distance(scaled, anchors) or 1.0
+    centre = np.zeros(len(chosen))
+    for rows in row_blocks(scaled.shape[0], ROWS_AT_ONCE):
+        centre += _kernel(scaled[rows], anchors, width, exponent).sum(axis=0)
+    strengths, directions = strong_directions(_kernel(anchors, anchors, width, exponent), energy)
+    return replace(
+        scaling_only,
+        anchors=anchors,
+        bandwidth=np.asarray(width),
+        exponent=np.asarray(exponent),
+        centre=centre / scaled.shape[0],
+        whitening=directions / np.sqrt(strengths),
+    )
+
+
+def fit_scaling(X: Matrix, scaling: str) -> FeatureMap:
+    """Fit a map that scales features and has no kernel."""
+    sample, d = _sample(X), X.shape[1]
     levels = np.empty((0, d))
     if scaling == "quantile" and not sparse.issparse(X):
-        levels = np.quantile(X, np.linspace(0, 1, min(n, MOST_LEVELS)), axis=0)
-    offset, spread = _location_and_spread(X, scaling)
+        levels = np.quantile(sample, np.linspace(0, 1, min(len(sample), MOST_LEVELS)), axis=0)
+    offset, spread = _location_and_spread(sample, scaling)
     if sparse.issparse(X):
         offset = np.zeros(d)
     gain = np.divide(1, spread, out=np.zeros(d), where=spread > 0)
-    if kernel == "none":
-        return FeatureMap(levels, offset, gain, np.empty((0, d)), np.array(1.0), np.empty(0))
-    scaled = _scale(X, levels, offset, gain)
-    anchors = scaled[rng.choice(n, size=min(anchors_per_feature * d, n), replace=False)]
-    width = bandwidth * squared_distances(scaled, anchors).mean() or 1.0
-    centre = _kernel(scaled, anchors, width).mean(axis=0)
-    return FeatureMap(levels, offset, gain, anchors, np.asarray(width), centre)
+    one, none = np.array(1.0), np.empty((0, d))
+    return FeatureMap(levels, offset, gain, none, one, one, np.empty(0), none)
+
+
+def _sample(X: Matrix) -> Matrix:
+    """All rows, or evenly spaced ones of very many."""
+    return X[:: -(-X.shape[0] // MOST_ROWS)]
+
+
+def _mean_squared_distance(X: Matrix, points: Matrix) -> float:
+    """Mean over all pairs of rows, without making them."""
+    centres = [np.asarray(rows.mean(axis=0)).ravel() for rows in (X, points)]
+    spread = sum(float(squared_norms(rows).mean()) for rows in (X, points))
+    return max(spread - 2 * float(centres[0] @ centres[1]), 0.0)
 
 
 def _location_and_spread(X: Matrix, scaling: str) -> tuple[Array, Array]:
@@ -127,7 +179,11 @@ def _ranks(X: Array, levels: Array) -> Array:
     return ranks
 
 
-def _kernel(scaled: Matrix, anchors: Matrix, bandwidth: Array | float) -> Array:
-    mapped = squared_distances(scaled, anchors)
-    mapped /= -2 * bandwidth
-    return np.exp(mapped, out=mapped)
+def _kernel(
+    scaled: Matrix, anchors: Matrix, bandwidth: Array | float, exponent: Array | float
+) -> Array:
+    values = squared_distances(scaled, anchors)
+    values /= bandwidth
+    if exponent == EXPONENTS["laplace"]:
+        np.sqrt(values, out=values)
+    return np.exp(np.negative(values, out=values), out=values)

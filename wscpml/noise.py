@@ -64,7 +64,7 @@ def instance_dependent(
     k = min(neighbours, len(truth) - 1)
     if k == 0:
         return uniform(truth, rate, rng)
-    scaled = features.fit(X, "minmax", "none", 1, 1.0, rng).scale(X)
+    scaled = features.fit_scaling(X, "minmax").scale(X)
     search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(scaled)
     # sklearn's faster searches break ties (common among 0/1 features) in one way for dense and in
     # another for sparse features, and not always alike with another number of threads.

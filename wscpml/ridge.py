@@ -12,18 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array, squeezed
+from wscpml.arrays import Array, squeezed, strong_directions
 from wscpml.metrics import average_precision, rankable
 
-PENALTIES = 10.0 ** np.arange(-3, 3.01, 0.5)
-WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
+PENALTIES = 10.0 ** np.arange(-2, 2.01, 0.25)
 
 
 @dataclass(frozen=True)
 class Ridge:
     """A linear predictor on kernel features."""
 
-    weight: Array  # (m, q)
+    weight: Array  # (r, q)
     bias: Array  # (q,)
 
     def predict_proba(self, X: Array) -> Array:
@@ -31,53 +30,71 @@ class Ridge:
         return squeezed(X @ self.weight + self.bias)
 
 
-def fit(
-    X: Array, candidates: Array, pseudo_labels: Array, anchor_kernel: Array | None
-) -> tuple[Ridge, Array, pd.DataFrame]:
-    """Fit on mapped features ``(n, m)``: the predictor, its leave-one-out predictions, its course.
+@dataclass(frozen=True)
+class Fit:
+    """A predictor fitted to n rows, and what the same factorisation tells beside it."""
 
-    `anchor_kernel` ``(m, m)`` is the kernel between the anchors, whose inverse root makes the
-    features those of kernel ridge regression (Nystroem); None for features that are no kernel map.
+    head: Ridge
+    left_out: Array  # (n, q), leave-one-out predictions of the rows
+    course: pd.DataFrame  # of the search for the penalty
+    U: Array  # (n, r), left singular vectors of the centred features
+    shrink: Array  # (r,), how much of each direction is fitted
+    solve: Array  # (d, r), from values along U to weights
+    errors: Array  # (n, q), of the fit to all rows
+    centre: Array  # (d,), of the features
+
+    def without(self, rows: Array) -> Ridge:
+        """The predictor that a fit without some of the rows gives, at the same penalty."""
+        U, n = self.U[rows], len(self.U)
+        leverage = (U * self.shrink) @ U.T + 1 / n
+        share = np.linalg.solve(np.eye(len(U)) - leverage, self.errors[rows])
+        change = self.solve @ (U.T @ share)
+        bias = self.head.bias - share.sum(axis=0) / n + self.centre @ change
+        return Ridge(self.head.weight - change, bias)
+
+
+def fit(X: Array, candidates: Array, pseudo_labels: Array) -> Fit:
+    """Fit all labels on mapped features ``(n, d)``.
+
+    The inner products of mapped features are the kernel, so this is kernel ridge regression.
     """
-    whiten = np.eye(X.shape[1]) if anchor_kernel is None else _inverse_root(anchor_kernel)
+    X = X.astype(np.float64)
     centre = X.mean(axis=0)
-    features = (X - centre) @ whiten
-    strengths, directions = _strong_directions(features.T @ features)
-    U = features @ (directions / np.sqrt(strengths))
-    target_mean = pseudo_labels.mean(axis=0)
+    X -= centre
+    strengths, directions = strong_directions(X.T @ X)
+    U = X @ (directions / np.sqrt(strengths))
+    target_mean = pseudo_labels.mean(axis=0, dtype=np.float64)
     targets = pseudo_labels - target_mean
     projected = U.T @ targets
+    squares = U * U
     rows = rankable(candidates)
 
-    def left_out(penalty: float) -> tuple[Array, float]:
-        """Leave-one-out predictions, and the squared error of the fit to all rows."""
+    def fitted(penalty: float) -> tuple[Array, Array]:
+        """Errors of the fit to all rows, and leave-one-out predictions."""
         shrink = strengths / (strengths + penalty)
         errors = targets - U @ (shrink[:, None] * projected)
-        leverage = np.einsum("ij,j,ij->i", U, shrink, U) + 1 / len(X)
-        without = errors / np.maximum(1 - leverage, 1e-9)[:, None]
-        return pseudo_labels - without, float((errors**2).mean())
+        leverage = squares @ shrink + 1 / len(X)
+        return errors, pseudo_labels - errors / np.maximum(1 - leverage, 1e-9)[:, None]
 
     course = []
     for step, penalty in enumerate(PENALTIES):
-        scores, error = left_out(penalty)
-        ranked = average_precision(candidates[rows], scores[rows]) if rows.any() else 1.0
-        course.append((step, penalty, error, 1 - ranked))
-    table = pd.DataFrame(course, columns=["step", "penalty", "training_loss", "validation_loss"])
-    penalty = PENALTIES[int(table.validation_loss.argmin())]
-    solved = (np.sqrt(strengths) / (strengths + penalty))[:, None] * projected
-    weight = whiten @ (directions @ solved)
-    return Ridge(weight, target_mean - centre @ weight), left_out(penalty)[0], table
-
-
-def _inverse_root(kernel: Array) -> Array:
-    """The inverse square root of a kernel matrix on its strong directions, ``(m, r)``."""
-    strengths, directions = _strong_directions(kernel)
-    return directions / np.sqrt(strengths)
-
-
-def _strong_directions(square: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors that carry the matrix, the strongest first."""
-    values, vectors = np.linalg.eigh(square)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    kept = int((values > values[0] * WEAKEST).sum())
-    return values[:kept], vectors[:, :kept]
+        errors, left_out = fitted(penalty)
+        ranked = average_precision(candidates[rows], left_out[rows]) if rows.any() else 1.0
+        course.append((step, penalty, float((errors**2).mean()), 1 - ranked))
+    best = min(range(len(course)), key=lambda step: course[step][3])
+    penalty = PENALTIES[best]
+    errors, left_out = fitted(penalty)
+    solve = directions * (np.sqrt(strengths) / (strengths + penalty))
+    weight = solve @ projected
+    return Fit(
+        head=Ridge(weight, target_mean - centre @ weight),
+        left_out=left_out,
+        course=pd.DataFrame(
+            course, columns=["step", "penalty", "training_loss", "validation_loss"]
+        ),
+        U=U,
+        shrink=strengths / (strengths + penalty),
+        solve=solve,
+        errors=errors,
+        centre=centre,
+    )

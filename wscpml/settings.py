@@ -129,9 +129,10 @@ class FeatureSettings(Section):
     """Scaling and kernel map."""
 
     scaling: Literal["quantile", "minmax", "zscore", "none"]
-    kernel: Literal["rbf", "none"]
+    kernel: Literal["laplace", "rbf", "none"]
     anchors_per_feature: Count
     bandwidth: Positive
+    energy: Annotated[Float, Field(gt=0, le=1)]
 
 
 class ConfidenceSettings(Section):

@@ -55,7 +55,7 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         candidates = self._encoded(y)
         rng = np.random.default_rng(self.random_state)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
-        self.scale_ = features.fit(X, self.SCALING, "none", 1, 1.0, rng).scale
+        self.scale_ = features.fit_scaling(X, self.SCALING).scale
         self.objective_: list[float] = []
         self.pseudo_labels_ = self._fit(self.scale_(X), candidates, rng)
         return self

@@ -12,11 +12,7 @@ from wscpml.baselines.base import Method
 class KernelRidge(Method):
     """Regress every label on the candidates as they are; no de-noising.
 
-    Parameters
-    ----------
-    anchors_per_feature, bandwidth
-        Of the kernel map: min(anchors_per_feature * d, n) training rows as anchors, and the
-        kernel's width in units of their mean squared distance.
+    The parameters are those of the kernel map: see `wscpml.features.fit`.
     """
 
     TITLE = "KRR-C"
@@ -24,18 +20,26 @@ class KernelRidge(Method):
     SCALING = "quantile"
 
     def __init__(
-        self, anchors_per_feature: int = 5, bandwidth: float = 0.5, random_state: Any = None
+        self,
+        kernel: str = "laplace",
+        anchors_per_feature: int = 5,
+        bandwidth: float = 0.5,
+        energy: float = 0.99,
+        random_state: Any = None,
     ) -> None:
+        self.kernel = kernel
         self.anchors_per_feature = anchors_per_feature
         self.bandwidth = bandwidth
+        self.energy = energy
         self.random_state = random_state
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
-        self.map_ = features.fit(X, "none", "rbf", self.anchors_per_feature, self.bandwidth, rng)
-        self.head_, left_out, _ = ridge.fit(
-            self.map_(X), candidates, candidates.astype(float), self.map_.anchor_kernel()
+        self.map_ = features.fit(
+            X, "none", self.kernel, self.anchors_per_feature, self.bandwidth, self.energy, rng
         )
-        return np.clip(left_out, 0, 1) * candidates
+        fitted = ridge.fit(self.map_(X), candidates, candidates.astype(float))
+        self.head_ = fitted.head
+        return np.clip(fitted.left_out, 0, 1) * candidates
 
     def _probabilities(self, X: Matrix) -> Array:
         return self.head_.predict_proba(self.map_(X))
