@@ -1,18 +1,22 @@
 """How well the classifiers do with the committed settings, on noisy and on true labels.
 
 `python -m benchmarks.fit [--quick] [--json FILE] [SETTING ...]` trains both kinds of classifier on
-each fold of each setting, on the candidates as they are, on the pseudo-labels, and on the truth
-(the ceiling), and prints the mean average precision on the held-out rows; and how well pi, F and
-the ridge's leave-one-out predictions tell true candidates from false ones (ROC AUC). Sets whose
-files are not there are left out by name. `--quick`: two folds of yeast-9.
+every fold of each setting, the networks of all folds at once: on the candidates as they are, on the
+pseudo-labels, and on the truth (the ceiling). It prints the mean average precision on the held-out
+rows, and how well pi, F and the ridge's leave-one-out predictions tell true candidates from false
+ones (ROC AUC). Sets whose files are not there are left out by name. `--quick`: two folds of
+yeast-9.
 """
 
 import argparse
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from benchmarks import ROOT
@@ -23,10 +27,44 @@ from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
 HEADS = ("network", "kernel_ridge")
-NAMES = ("emotions-4", "birds-4", "yeast-9", "medical-7", "image-3", "Mirflickr")
+LABELS = ("candidates", "pseudo_labels", "truth")
+EVEN = 0.5
+NAMES = ("emotions-4", "birds-4", "yeast-9", "medical-7", "image-3", "Mirflickr", "corel5k-9")
 
 
-def measure(name: str, folds: int, settings: Settings) -> dict[str, float]:
+@dataclass(frozen=True)
+class Fold:
+    """One fold on its way: mapped features of both sides, labels, and what the clustering found."""
+
+    mapped: Array
+    test: Array
+    candidates: Array
+    truth: Array
+    test_truth: Array
+    memberships: Array
+    pseudo_labels: Array
+
+
+def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
+    """Map and cluster as the pipeline's stages do."""
+    Y = candidates[~test]
+    anchors = stream(settings.seed, "anchors")
+    feature_map = features.fit(X[~test], **settings.features.model_dump(), rng=anchors)
+    scaled = feature_map.scale(X[~test])
+    B = confidence.build(scaled, Y, *prototypes.learn(scaled, Y), settings.confidence.theta)
+    found = clustering.cluster(scaled, Y, B, **settings.clustering.model_dump())
+    return Fold(
+        mapped=feature_map.map_scaled(scaled),
+        test=feature_map(X[test]),
+        candidates=Y,
+        truth=truth[~test],
+        test_truth=truth[test],
+        memberships=found.memberships.data,
+        pseudo_labels=found.pseudo_labels.toarray(),
+    )
+
+
+def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
     """Mean figures of one setting over its first folds."""
     dataset, r = SETTINGS.get(name, (name, 0))
     data = REGISTRY[dataset].load()
@@ -36,49 +74,54 @@ def measure(name: str, folds: int, settings: Settings) -> dict[str, float]:
     if candidates is None:
         candidates = noise.pad_candidates(truth, r, stream(settings.seed, "noise"))
     split = stream(settings.seed, "split").permutation(np.arange(len(truth)) % settings.split.folds)
-    rows = [
+    folds = [
         one_fold(X, truth, candidates, split == fold, settings)
-        for fold in tqdm(range(folds), desc=name, disable=None, leave=False)
+        for fold in tqdm(range(count), desc=name, disable=None, leave=False)
     ]
-    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-
-
-def one_fold(
-    X: Any, truth: Array, candidates: Array, test: Array, settings: Settings
-) -> dict[str, float]:
-    """Figures of one fold, as the pipeline's stages would reach them."""
-    Y, T = candidates[~test], truth[~test]
-    anchors = stream(settings.seed, "anchors")
-    feature_map = features.fit(X[~test], **settings.features.model_dump(), rng=anchors)
-    scaled, mapped = feature_map.scale(X[~test]), feature_map(X[~test])
-    B = confidence.build(scaled, Y, *prototypes.learn(scaled, Y), settings.confidence.theta)
-    found = clustering.cluster(scaled, Y, B, **settings.clustering.model_dump())
-    chosen = Y == 1
     figures = {
-        "auc.pi": metrics.noise_auc(T[chosen], found.memberships.data) or np.nan,
-        "auc.F": metrics.noise_auc(T[chosen], found.pseudo_labels.data) or np.nan,
+        "auc.pi": _mean(metrics.noise_auc(_of_candidates(f), f.memberships) for f in folds),
+        "auc.F": _mean(
+            metrics.noise_auc(_of_candidates(f), f.pseudo_labels[f.candidates == 1]) for f in folds
+        ),
     }
-    for labels, negatives, targets in (
-        ("candidates", Y, Y.astype(float)),
-        ("pseudo_labels", Y, found.pseudo_labels.toarray()),
-        ("truth", T, T.astype(float)),
-    ):
-        network, _ = classifier.fit(
-            mapped,
-            negatives,
-            targets,
+    for labels in LABELS:
+        targets = [getattr(fold, labels) for fold in folds]
+        negatives = [f.truth if labels == "truth" else f.candidates for f in folds]
+        pairs = list(zip(folds, negatives, targets, strict=True))
+        networks = classifier.fit_all(
+            [
+                classifier.Problem(f.mapped, Y, F, stream(settings.seed, "classifier"))
+                for f, Y, F in pairs
+            ],
             **settings.classifier.model_dump(exclude={"kind"}),
-            rng=stream(settings.seed, "classifier"),
         )
-        closed_form = ridge.fit(mapped, negatives, targets)
+        closed_forms = [ridge.fit(f.mapped, Y, F) for f, Y, F in pairs]
         if labels == "candidates":
-            left_out = closed_form.left_out[chosen]
-            figures["auc.leave_one_out"] = metrics.noise_auc(T[chosen], left_out) or np.nan
-        for kind, head in (("network", network), ("kernel_ridge", closed_form.head)):
-            scores = head.predict_proba(feature_map(X[test]))
-            measured = metrics.evaluate(truth[test], scores, settings.evaluation.threshold)
-            figures[f"{kind}.{labels}"] = measured["average_precision"] or np.nan
+            figures["auc.leave_one_out"] = _mean(
+                metrics.noise_auc(_of_candidates(f), fitted.left_out[f.candidates == 1])
+                for f, fitted in zip(folds, closed_forms, strict=True)
+            )
+        heads = {
+            "network": [network for network, _ in networks],
+            "kernel_ridge": [fitted.head for fitted in closed_forms],
+        }
+        for kind in HEADS:
+            figures[f"{kind}.{labels}"] = _mean(
+                metrics.evaluate(fold.test_truth, head.predict_proba(fold.test), EVEN)[
+                    "average_precision"
+                ]
+                for fold, head in zip(folds, heads[kind], strict=True)
+            )
     return figures
+
+
+def _of_candidates(fold: Fold) -> Array:
+    """Which candidates of the training rows are true."""
+    return fold.truth[fold.candidates == 1]
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    return float(np.mean([np.nan if value is None else value for value in values]))
 
 
 def main() -> None:
@@ -93,7 +136,7 @@ def main() -> None:
     settings = load(ROOT / "params.yaml")
     names, folds = (("yeast-9",), 2) if options.quick else (options.names, settings.split.folds)
     figures: dict[str, float] = {}
-    kinds = [f"{k}.{on}" for on in ("candidates", "pseudo_labels", "truth") for k in HEADS]
+    kinds = [f"{k}.{on}" for on in LABELS for k in HEADS]
     columns = [*kinds, "auc.pi", "auc.F", "auc.leave_one_out"]
     print(f"{'':14}{'candidates':>16}{'pseudo-labels':>16}{'truth':>16}{'AUC of':>10}")
     print(
@@ -104,7 +147,8 @@ def main() -> None:
         if REGISTRY[dataset].availability() not in ("here", "built in"):
             print(f"{name:14}not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`")
             continue
-        found = measure(name, folds, settings)
+        with threadpool_limits(1, "blas"):  # as the stages do
+            found = measure(name, folds, settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}
         print(f"{name:14}" + "".join(f"{found[column]:8.3f}" for column in columns), flush=True)
     if options.json:

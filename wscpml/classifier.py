@@ -125,20 +125,20 @@ def fit_all(
                     f"classifier.learning_rate: {learning_rate} makes the loss {loss.max()} "
                     f"in epoch {epoch}; take a smaller one"
                 )
-            going_on = epoch - best_epoch <= patience
-            for k in np.flatnonzero(going_on):
+            for k in trial.going_on:
                 losses[k].append((epoch, training_loss[k], loss[k]))
-            better = going_on & (loss < best)
-            best[better], best_epoch[better] = loss[better], epoch
-            if (epoch - best_epoch >= patience).all():
+                if loss[k] < best[k]:
+                    best[k], best_epoch[k] = loss[k], epoch
+            if not trial.keep(epoch - best_epoch < patience):
                 break
         final = begin(everything, last)
         networks: dict[int, Network] = {}
         for epoch in progress(range(best_epoch.max() + 1)):
             if epoch:
                 final.epoch(run)
-            done = np.flatnonzero(best_epoch == epoch)
-            networks |= {int(k): final.network(int(k), widths[k]) for k in done}
+            done = [k for k in final.going_on if best_epoch[k] == epoch]
+            networks |= {k: final.network(k, widths[k]) for k in done}
+            final.keep(best_epoch > epoch)
     columns = ["step", "training_loss", "validation_loss"]
     return [(networks[k], pd.DataFrame(losses[k], columns=columns)) for k in range(len(problems))]
 
@@ -215,7 +215,7 @@ class _Training:
         where: "torch.device",
     ) -> None:
         self.rows, self.streams, self.batch_size = rows, streams, batch_size
-        self.count = len(problems)
+        self.going_on = list(range(len(problems)))
         steps = max_epochs * -(-max(map(len, rows)) // batch_size)
         q, width = starts[0].output_weight.shape
         self.parts = [
@@ -236,14 +236,22 @@ class _Training:
         return self._total(run(lambda part: part.measure(batches), self.parts))
 
     def _total(self, losses: Iterable[Array]) -> Array:
-        total = np.zeros(self.count)
+        total = np.zeros(len(self.rows))
         for part, loss in zip(self.parts, losses, strict=True):
-            total[part.networks] += loss
+            total[part.members] += loss
         return total
+
+    def keep(self, wanted: Array) -> bool:
+        """Go on with the wanted networks only, a boolean ``(k,)``; says if there are any."""
+        self.going_on = [k for k in self.going_on if wanted[k]]
+        for part in self.parts:
+            part.keep(wanted)
+        self.parts = [part for part in self.parts if len(part.members)]
+        return bool(self.going_on)
 
     def network(self, k: int, d: int) -> Network:
         """Network k as it is now, for its d features."""
-        found = [part.network(k) for part in self.parts if k in range(self.count)[part.networks]]
+        found = [part.network(k) for part in self.parts if k in part.members]
         hidden, bias, output, offset = (list(arrays) for arrays in zip(*found, strict=True))
         whole = np.concatenate(hidden).T[:d], *map(np.concatenate, (bias, output, offset))
         return Network(*map(np.ascontiguousarray, whole))
@@ -264,7 +272,8 @@ class _Part:
     ) -> None:
         import torch
 
-        self.problems, self.networks, self.labels = problems[networks], networks, labels
+        self.problems, self.labels = problems, labels
+        self.members = np.arange(len(problems))[networks]
         self.tensor = partial(to_tensor, where=where, dtype=torch.float32)
         starts = starts[networks]
         width = starts[0].output_weight.shape[1]
@@ -286,7 +295,7 @@ class _Part:
         """A step for each batch; returns the loss of each network, ``(k,)``."""
         import torch
 
-        total = np.zeros(len(self.problems))
+        total = np.zeros(len(self.members))
         for batch in batches:
             losses = self._losses(batch)
             slopes = torch.autograd.grad(losses.sum() * len(batches), self.parameters)
@@ -307,23 +316,32 @@ class _Part:
         from torch.nn.functional import softplus
 
         hidden, bias, output, offset = self.parameters
-        rows = list(zip(self.problems, batch.rows[self.networks], strict=True))
-        X, Y, F = (
-            self.tensor(np.stack([_taken(getattr(problem, name), i) for problem, i in rows]))
-            for name in ("X", "candidates", "pseudo_labels")
-        )
+
+        def stacked(name: str) -> "Tensor":
+            each = (_taken(getattr(self.problems[k], name), batch.rows[k]) for k in self.members)
+            return self.tensor(np.stack(list(each)))
+
+        X, Y, F = map(stacked, ("X", "candidates", "pseudo_labels"))
         Y, F = Y[..., self.labels], F[..., self.labels]
         inside = torch.tanh(torch.baddbmm(bias, X, hidden)).view(*Y.shape, -1)
         logits = (inside * output).sum(-1) + offset
         # -H of Eq. 11: ln p = -softplus(-logit), ln(1 - p) = -softplus(logit)
         terms = F * softplus(-logits) + (1 - Y) * softplus(logits)
-        return (terms.sum(-1) * self.tensor(batch.weights[self.networks])).sum(-1)
+        return (terms.sum(-1) * self.tensor(batch.weights[self.members])).sum(-1)
+
+    def keep(self, wanted: Array) -> None:
+        """Drop the networks that are not wanted."""
+        chosen = np.flatnonzero(wanted[self.members])
+        if len(chosen) < len(self.members):
+            self.members = self.members[chosen]
+            self.parameters = [p.detach()[chosen].requires_grad_() for p in self.parameters]
+            self.optimiser.keep(chosen)
 
     def network(self, k: int) -> tuple[Array, ...]:
         """The part's share of network k: labels first, so that shares can be joined."""
+        place = int(np.flatnonzero(self.members == k)[0])
         hidden, bias, output, offset = (
-            parameter.detach()[k - self.networks.start].cpu().numpy().copy()
-            for parameter in self.parameters
+            parameter.detach()[place].cpu().numpy().copy() for parameter in self.parameters
         )
         return hidden.T, bias[0], output[0], offset[0]
 
@@ -365,6 +383,12 @@ class _AdamW:
         if done < self.RISE:
             return self.learning_rate * (0.04 + 0.48 * (1 - np.cos(np.pi * done / self.RISE)))
         return self.learning_rate * (1 + np.cos(np.pi * (done - self.RISE) / (1 - self.RISE))) / 2
+
+    def keep(self, chosen: Array) -> None:
+        """Go on with some of the networks."""
+        self.means, self.squares = (
+            [m[chosen] for m in moments] for moments in (self.means, self.squares)
+        )
 
     def step(self, parameters: "list[Tensor]", slopes: "Iterable[Tensor]") -> None:
         """Change the parameters in place."""

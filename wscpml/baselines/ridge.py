@@ -24,7 +24,7 @@ class KernelRidge(Method):
         kernel: str = "laplace",
         anchors_per_feature: int = 5,
         bandwidth: float = 0.5,
-        energy: float = 0.99,
+        energy: float = 0.999,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
