@@ -296,6 +296,22 @@ def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
     assert table.columns.tolist() == ["column 1", "a"]
 
 
+@pytest.mark.parametrize("cores", [1, 2, 7, 30])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_large_tables_are_the_same_on_any_number_of_cores(tmp_path, monkeypatch, cores, quote, end):
+    monkeypatch.setattr(readers, "PART", 1)
+    monkeypatch.setattr("pyarrow.cpu_count", lambda: cores)
+    rows = [f"{quote}{i}{quote},{i / 7}" for i in range(20)]
+    path = tmp_path / "x.csv"
+    path.write_bytes(end.join(["id,x", *rows]).encode("utf-8-sig"))
+    table = readers.read_table(path, ["id"])
+    assert table.id.tolist() == [str(i) for i in range(20)]
+    assert table.x.tolist() == [i / 7 for i in range(20)]
+    path.write_bytes(end.join(["id,x", *rows, "20"]).encode())
+    refused(readers.read_table, path, "row 21: has 1 cells")
+
+
 def test_rows_may_be_longer_than_the_parsers_blocks(tmp_path):
     tags = "a;" * (1 << 20)
     table = read_csv(tmp_path / "x.csv", f"tags,x\nb,1\n{tags},0.5\n", ["tags"])
