@@ -1,22 +1,24 @@
 """Read and check the data set, and hold one fold of its rows out for the test."""
 
 import sys
+from pathlib import Path
 
 from stages import run
 from wscpml import artifacts, splits
 from wscpml.arrays import compact
-from wscpml.datasets import own
+from wscpml.datasets import files, own
 from wscpml.datasets.dataset import check
 from wscpml.datasets.registry import REGISTRY
+from wscpml.errors import UserError
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 
 
 def prepare(settings: Settings) -> None:
     """Write data/prepared/ and data/split.npy (True for a test row)."""
-    chosen = settings.dataset
+    chosen, fetched = settings.dataset, artifacts.read("data/raw/files.json")
     if chosen.name:
-        data = REGISTRY[chosen.name].load()
+        data = REGISTRY[chosen.name].load(lambda file: raw(file.name, fetched))
     else:
         data = own.load(own.Sources(**chosen.model_dump(exclude={"name"})))
     for warning in check(data, chosen.title):
@@ -41,6 +43,17 @@ def prepare(settings: Settings) -> None:
     )
     artifacts.write_directory("data/prepared", contents)
     artifacts.write("data/split.npy", test)
+
+
+def raw(name: str, fetched: dict[str, str]) -> Path:
+    """A file of the named data set, as it was fetched."""
+    path = Path("data/raw") / name
+    if not path.is_file() or files.digest(path) != fetched.get(name):
+        raise UserError(
+            f"{path}: is missing or not the file that was fetched; `dvc checkout` gets it back, "
+            "`dvc repro` fetches it anew"
+        )
+    return path
 
 
 if __name__ == "__main__":

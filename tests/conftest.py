@@ -14,6 +14,7 @@ from wscpml.datasets.dataset import Dataset
 from wscpml.datasets.registry import REGISTRY, Named
 
 STAGES = [
+    "fetch",
     "prepare",
     "inject_noise",
     "learn_prototypes",
@@ -52,7 +53,7 @@ class Tiny(Named):
         )
         object.__setattr__(self, "data", replace(data, **changes))
 
-    def load(self):
+    def load(self, get=None):  # noqa: ARG002
         return self.data
 
 

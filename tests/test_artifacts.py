@@ -35,6 +35,15 @@ def test_what_is_written_is_read_back(tmp_path, name):
     same(artifacts.read(tmp_path / name), CONTENTS[name])
 
 
+def test_a_path_as_content_is_copied_whatever_it_holds(tmp_path):
+    (tmp_path / "a.mat").write_bytes(b"any bytes")
+    artifacts.write_directory(tmp_path / "copy", {"b.mat": tmp_path / "a.mat"})
+    assert (tmp_path / "copy/b.mat").read_bytes() == b"any bytes"
+    with pytest.raises(UserError, match="b.mat: cannot be written"):
+        artifacts.write_directory(tmp_path / "copy", {"b.mat": tmp_path / "gone.mat"})
+    assert (tmp_path / "copy/b.mat").read_bytes() == b"any bytes"
+
+
 @pytest.mark.parametrize("name", [*CONTENTS, "x.png"])
 def test_the_same_content_gives_the_same_bytes_whatever_the_file_is_called(tmp_path, name):
     content = CONTENTS.get(name) or Figure() if name == "x.png" else CONTENTS[name]

@@ -41,7 +41,7 @@ def test_fetch_says_where_files_are_and_what_it_does_not_know(capsys):
     assert capsys.readouterr().out == "yeast: built in\n"
     with pytest.raises(SystemExit, match="beast: no such data set; known are Mirflickr"):
         main(["fetch", "yeast", "beast"])
-    with pytest.raises(SystemExit, match="Music_style.mat: is not public; put it into"):
+    with pytest.raises(SystemExit, match="Music_style.mat: is not public; put it into data/own/"):
         main(["fetch", "Music_style"])
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -206,12 +207,6 @@ def test_a_file_that_changed_between_two_calls_is_not_patched_together(server, f
     assert files.get(file).read_bytes() == CONTENT
 
 
-def test_a_file_without_checksum_is_never_resumed_by_another_call(server, cache):
-    cache.mkdir()
-    (cache / "data.bin.part").write_bytes(b"?" * CUT)
-    assert files.get(File("data.bin", None, server.url)).read_bytes() == CONTENT
-
-
 def test_a_file_missing_on_the_server_is_asked_for_once(server, file, cache):
     server.statuses = [404]
     assert refusal(file) == (
@@ -275,16 +270,19 @@ def test_a_directory_in_place_of_the_file_is_told_so(file, cache):
     )
 
 
-@pytest.mark.parametrize("place", ["cache", "mirror"])
-def test_a_file_that_is_not_public_is_asked_of_the_user(place, request):
-    file, directory = File("data.bin", None, None), request.getfixturevalue(place)
-    assert refusal(file) == (
-        f"data.bin: is not public; put it into {directory} "
-        "(or set WSCPML_DATA to a directory that has it)"
-    )
-    directory.mkdir(exist_ok=True)
-    (directory / "data.bin").write_bytes(b"whatever the user has")
-    assert files.get(file) == directory / "data.bin"
+def test_a_file_that_is_not_public_has_to_be_where_dvc_sees_it_change(
+    tmp_path, monkeypatch, cache, mirror
+):
+    monkeypatch.chdir(tmp_path)
+    file = File("data.bin", None, None)
+    for directory in (cache, mirror):
+        directory.mkdir(exist_ok=True)
+        (directory / "data.bin").write_bytes(b"whatever the user has")
+    assert files.find(file) is None
+    assert refusal(file) == "data.bin: is not public; put it into data/own/"
+    (tmp_path / "data/own").mkdir(parents=True)
+    (tmp_path / "data/own/data.bin").write_bytes(b"whatever the user has")
+    assert files.get(file) == files.find(file) == Path("data/own/data.bin")
 
 
 def test_a_mirror_that_is_no_directory_is_told_so(tmp_path, monkeypatch, file):

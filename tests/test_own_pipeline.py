@@ -1,11 +1,16 @@
-"""A person's own tags through the real pipeline, and their versions, as the README tells it."""
+"""Raw data through the real pipeline, and their versions, as the README tells it."""
+
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy.io import savemat
 
 from tests.conftest import STAGES, Project
+from wscpml.datasets.files import digest
+from wscpml.datasets.registry import REGISTRY
 
 
 def songs(n: int) -> pd.DataFrame:
@@ -83,3 +88,75 @@ def test_a_mistake_in_the_data_is_one_clear_line(project):
     line = "data/own/songs.csv: instance 'song 0' is there twice, as numbers 1 and 81"
     assert line in done.stderr.splitlines()
     assert "Traceback" not in done.stderr
+
+
+def choose(project: Project, name: str) -> None:
+    """Drop what is not committed, and name a data set."""
+    project.run("git", "reset", "--quiet", "--hard")
+    params = yaml.safe_load((project.path / "params.yaml").read_text())
+    params["dataset"] = {"name": name}
+    (project.path / "params.yaml").write_text(yaml.safe_dump(params))
+
+
+def write_mat(path, n: int, q: int) -> None:
+    truth = np.arange(n * q).reshape(n, q) % 3 == 0
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    savemat(path, {"data": X, "target": truth.astype(np.uint8), "partial_labels": truth | 1})
+
+
+def test_a_file_that_only_the_user_has_is_versioned_like_own_data(project):
+    choose(project, "Music_emotion")
+    supplied, fetched = (project.path / f"data/{d}/Music_emotion.mat" for d in ("own", "raw"))
+    done = project.run("dvc", "repro", "prepare", check=False)
+    assert "Music_emotion.mat: is not public; put it into data/own/" in done.stderr.splitlines()
+    write_mat(supplied, 30, 11)
+    project.run("dvc", "add", "data/own/Music_emotion.mat")
+    assert project.repro("prepare") == ["fetch", "prepare"]
+    first = digest(fetched)
+    assert first == digest(supplied)
+    commit(project, "30 rows")
+
+    write_mat(supplied, 40, 11)
+    status = project.run("dvc", "status").stdout
+    assert "fetch:" in status
+    assert "data/own" in status
+    assert project.repro("prepare") == ["fetch", "prepare"]
+    assert len(np.load(project.path / "data/split.npy")) == 40
+    commit(project, "40 rows")
+
+    project.run("git", "checkout", "--quiet", "HEAD~1")
+    project.run("dvc", "checkout", "data/own/Music_emotion.mat.dvc", "fetch", "prepare")
+    assert first == digest(supplied) == digest(fetched)
+    assert len(np.load(project.path / "data/split.npy")) == 30
+    assert project.repro("prepare") == []
+
+
+def test_a_named_sets_files_are_kept_by_dvc_and_shared_through_its_remote(project, tmp_path):
+    choose(project, "emotions")
+    mirror, cache = tmp_path / "mirror", project.path / ".dvc/cache"
+    mirror.mkdir()
+    write_mat(mirror / "emotions.mat", 30, 6)
+    made, registry = digest(mirror / "emotions.mat"), "wscpml/datasets/registry.yaml"
+    text = (project.path / registry).read_text()
+    known = REGISTRY["emotions"].files[0].sha256
+    (project.path / registry).write_text(text.replace(known, made))
+    assert project.repro("prepare", WSCPML_DATA=str(mirror)) == ["fetch", "prepare"]
+
+    fetched = project.path / "data/raw/emotions.mat"
+    fetched.write_bytes(b"another file")
+    assert "data/raw" in project.run("dvc", "status").stdout
+    assert project.repro("prepare", WSCPML_DATA=str(mirror)) == ["fetch"]
+    assert digest(fetched) == made
+
+    project.run("dvc", "remote", "add", "--local", "--default", "backup", str(tmp_path / "remote"))
+    project.run("dvc", "push", "fetch", "prepare")
+    for lost in (mirror, cache, project.path / "data/raw", project.path / "data/prepared"):
+        shutil.rmtree(lost)
+    project.run("dvc", "pull", "fetch", "prepare")
+    before = np.load(project.path / "data/split.npy")
+    offline = {"WSCPML_DATA": "", "WSCPML_CACHE": str(tmp_path / "nothing")}
+    project.set("split", "fold", 1)
+    assert project.repro("prepare", **offline) == ["prepare"]
+    assert not (before & np.load(project.path / "data/split.npy")).any()
+    project.set("dataset", "name", "emotions-4")
+    assert project.repro("prepare", **offline) == ["fetch", "prepare"]

@@ -167,10 +167,13 @@ def test_arrays_are_read_from_npy_npz_and_scipy(tmp_path):
     np.testing.assert_array_equal(parts.features, X)
     np.testing.assert_array_equal(parts.labels, Y)
     assert not parts.truth.any()
-    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(X))
-    kept = readers.read(tmp_path / "s.npz").features
-    assert sparse.issparse(kept)
-    np.testing.assert_array_equal(kept.toarray(), X)
+    for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array):
+        sparse.save_npz(tmp_path / "s.npz", kind(X))
+        kept = readers.read(tmp_path / "s.npz").features
+        assert isinstance(kept, sparse.csr_array)
+        np.testing.assert_array_equal(kept.toarray(), X)
+    sparse.save_npz(tmp_path / "s.npz", sparse.bsr_array(X))
+    refused(readers.read, tmp_path / "s.npz", "cannot be read as npz")
 
 
 def test_arrays_that_do_not_fit_are_refused(tmp_path):
@@ -202,8 +205,17 @@ def test_svmlight_is_read_sparse_with_its_labels(tmp_path, ending):
     assert parts.label_names == ["0", "1"]
     path.write_text("1234567 1:1\n1234568 1:2\n")
     assert readers.read(path).label_names == ["1234567", "1234568"]
-    path.write_text("what is this\n")
-    refused(readers.read, path, "cannot be read as")
+    path.write_text("1,-0.5 0:1 3:2 # a comment\n\n2:5\n1\n")
+    parts = readers.read(path)
+    assert parts.label_names == ["-0.5", "1"]
+    assert parts.labels.tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert parts.features.toarray().tolist() == [[1, 0, 0, 2], [0, 0, 5, 0], [0, 0, 0, 0]]
+    for text in ("what is this\n", "x 1:1\n", "1 1:x\n", "1 1:\n", "1 1:2:3\n", "1 1.5:2\n", "\n"):
+        path.write_text(text)
+        refused(readers.read, path, f"cannot be read as {ending}")
+    for text in ("1 1:1\n1 3:1 2:1\n", "1 1:1\n1 2:1 2:1\n", "1 1:1\n1 -2:1 2:1\n"):
+        path.write_text(text)
+        refused(readers.read, path, "row 2: column -?2 is out of order")
 
 
 # Tables
@@ -227,6 +239,86 @@ def test_quoted_column_names_may_hold_the_separator(tmp_path):
     assert readers.read_table(path).columns.tolist() == ["song", "tempo; bpm; mean; sd", "tags"]
 
 
+def read_csv(path, content, text=()):
+    path.write_text(content)
+    return readers.read_table(path, text)
+
+
+def test_text_is_kept_to_the_letter_and_only_an_empty_cell_is_missing(tmp_path):
+    table = read_csv(
+        tmp_path / "x.csv",
+        'id,tags,x\n007,"a,b\nc ""d""",1\n2024-01-01,,2\n,"",3\n12:30,nan,4\n 0x1F,true,5\n',
+        ["id", "tags", "absent"],
+    )
+    assert table.id[table.id.notna()].tolist() == ["007", "2024-01-01", "12:30", " 0x1F"]
+    assert table.tags[table.tags.notna()].tolist() == ['a,b\nc "d"', "nan", "true"]
+    assert table.x.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("beside", [[], ["word"]])
+def test_numbers_are_read_however_they_are_written(tmp_path, beside):
+    rows = ["a,b", "0.1, 2 ", "1e-3,+5", "007,.5", '"9007199254740993",-inf', ",1e400", "nan,5."]
+    rows = [",".join([row, *beside]) for row in rows]
+    table = read_csv(tmp_path / "x.csv", "\n".join(rows))
+    found = readers.numbers(table[["a", "b"]], "x")
+    a, b = [0.1, 1e-3, 7, 9007199254740992, np.nan, np.nan], [2, 5, 0.5, -np.inf, np.inf, 5]
+    np.testing.assert_array_equal(found, np.transpose([a, b]))
+
+
+@pytest.mark.parametrize("word", ["0x10", "1,5", "2024-01-01", "12:00", "NA", "-", " "])
+def test_what_is_no_number_is_refused_as_it_is_written(tmp_path, word):
+    table = read_csv(tmp_path / "x.csv", f"a;b\n1;2\n3;{word}\n")
+    with pytest.raises(UserError) as raised:
+        readers.numbers(table, "x")
+    assert f"row 2, column 'b': {word!r} is not a number" in str(raised.value)
+
+
+def test_true_and_false_are_one_and_zero(tmp_path):
+    table = read_csv(tmp_path / "x.csv", "a,b\nTrue,false\nFALSE,true\n")
+    np.testing.assert_array_equal(readers.numbers(table, "x"), [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_header_alone_is_a_table_without_rows(tmp_path, end):
+    table = read_csv(tmp_path / "x.csv", f"a,b{end}")
+    assert readers.numbers(table, "x").shape == (0, 2)
+    assert table.columns.tolist() == ["a", "b"]
+
+
+def test_blank_lines_are_no_rows_and_lines_may_end_in_any_way(tmp_path):
+    for end in ("\n", "\r\n", "\r"):
+        (tmp_path / "x.csv").write_bytes(f"{end}a,b{end}{end}1,2{end}3,4{end}{end}".encode())
+        assert readers.read_table(tmp_path / "x.csv").to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
+    table = read_csv(tmp_path / "x.csv", ",a\n0,5\n1,6\n")
+    assert table.columns.tolist() == ["column 1", "a"]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 7, 30])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_large_tables_are_the_same_on_any_number_of_cores(tmp_path, monkeypatch, cores, quote, end):
+    monkeypatch.setattr(readers, "PART", 1)
+    monkeypatch.setattr("pyarrow.cpu_count", lambda: cores)
+    rows = [f"{quote}{i}{quote},{i / 7}" for i in range(20)]
+    path = tmp_path / "x.csv"
+    path.write_bytes(end.join(["id,x", *rows]).encode("utf-8-sig"))
+    table = readers.read_table(path, ["id"])
+    assert table.id.tolist() == [str(i) for i in range(20)]
+    assert table.x.tolist() == [i / 7 for i in range(20)]
+    path.write_bytes(end.join(["id,x", *rows, "20"]).encode())
+    refused(readers.read_table, path, "row 21: has 1 cells")
+
+
+def test_rows_may_be_longer_than_the_parsers_blocks(tmp_path):
+    tags = "a;" * (1 << 20)
+    table = read_csv(tmp_path / "x.csv", f"tags,x\nb,1\n{tags},0.5\n", ["tags"])
+    assert table.tags.tolist() == ["b", tags]
+    assert table.x.tolist() == [1, 0.5]
+
+
 def test_csv_and_parquet_give_the_same(tmp_path):
     table = pd.DataFrame({"id": ["a", "b"], "x": [0.1, 1 / 3], "n": [1, 2]})
     table.to_csv(tmp_path / "x.csv", index=False)
@@ -242,10 +334,16 @@ def test_a_table_that_does_not_fit_is_refused(tmp_path):
     refused(readers.read_table, path, "is empty")
     path.write_text("a,a\n1,2\n")
     refused(readers.read_table, path, "column 'a' is there twice")
-    path.write_text("a,b\n1,2\n1,2,3\n")
-    refused(readers.read_table, path, "cannot be read as csv")
+    path.write_text("\n \n")
+    refused(readers.read_table, path, "is empty")
+    path.write_text("a,b\n1,2\n\n1,2,3\n")
+    refused(readers.read_table, path, "row 2: has 3 cells, the header has 2 names")
     path.write_text("rock,jazz\n1,0,1\n1,1,1\n")
-    refused(readers.read_table, path, "has rows with more cells than the header has names")
+    refused(readers.read_table, path, "row 1: has 3 cells, the header has 2 names")
+    path.write_text('a,b\n"1\n2",2\n3\n')
+    refused(readers.read_table, path, "row 2: has 1 cells, the header has 2 names")
+    path.write_text('a,b\n"1,' + "2\n" * 100_000)
+    refused(readers.read_table, path, "cannot be read as csv")
     for encoding in ("latin-1", "utf-16"):
         path.write_text("name,x\né,1\n", encoding=encoding)
         refused(readers.read_table, path, "is not UTF-8 text")

@@ -33,7 +33,7 @@ def loaded(name: str):
     absent = [file.name for file in REGISTRY[name].files if find(file) is None]
     if absent:
         where = os.environ.get("WSCPML_DATA", "WSCPML_DATA, which is not set")
-        pytest.skip(f"{', '.join(absent)} is not in {where}")
+        pytest.skip(f"{', '.join(absent)} is neither in data/own/ nor in {where}")
     return REGISTRY[name].load()
 
 
@@ -98,16 +98,18 @@ def test_every_set_says_where_it_comes_from():
 def test_a_set_that_only_a_user_can_supply_is_read_once_it_is_there(
     tmp_path, monkeypatch, name, variable
 ):
-    monkeypatch.setenv("WSCPML_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     entry = REGISTRY[name]
     assert entry.availability() == "to supply"
-    with pytest.raises(UserError, match=f"{name}.mat: is not public; put it into {tmp_path}"):
+    with pytest.raises(UserError, match=f"{name}.mat: is not public; put it into data/own/"):
         entry.load()
+    own = tmp_path / "data/own"
+    own.mkdir(parents=True)
     rng = np.random.default_rng(0)
     truth = (rng.random((entry.labels, 30)) < 0.3).astype(np.uint8)
     candidates = truth | (rng.random(truth.shape) < 0.3)
     made = {"data": rng.normal(size=(30, 98)), "target": truth, variable: candidates}
-    savemat(tmp_path / f"{name}.mat", made)
+    savemat(own / f"{name}.mat", made)
     assert entry.availability() == "here"
     data = entry.load()
     assert data.features.shape == (30, 98)

@@ -12,6 +12,7 @@ from stages import (
     build_confidence,
     cluster,
     evaluate,
+    fetch,
     inject_noise,
     learn_prototypes,
     prepare,
@@ -19,7 +20,8 @@ from stages import (
 )
 from tests.conftest import ROOT, Tiny
 from wscpml import artifacts, settings
-from wscpml.datasets.registry import REGISTRY
+from wscpml.datasets.files import File, digest
+from wscpml.datasets.registry import REGISTRY, Named
 from wscpml.errors import UserError
 
 STAGES = {
@@ -27,6 +29,7 @@ STAGES = {
         module, module.__name__.removeprefix("stages.")
     )
     for module in (
+        fetch,
         prepare,
         inject_noise,
         learn_prototypes,
@@ -152,6 +155,54 @@ def test_sparse_features_run_through(tiny_project, monkeypatch):
     assert Path("data/prepared/features.npz").exists()
     assert not Path("data/prepared/features.npy").exists()
     assert 0 <= artifacts.read("metrics/evaluation.json")["ranking_loss"] <= 1
+
+
+@pytest.fixture
+def file_project(tiny_project, monkeypatch):
+    """Settings that name a set of two files in a mirror."""
+    mirror = tiny_project / "mirror"
+    mirror.mkdir()
+    data = Tiny().data
+    np.savez(mirror / "x.npz", features=data.features)
+    np.savez(mirror / "y.npz", truth=data.truth)
+    known = [File(f"{name}.npz", digest(mirror / f"{name}.npz"), None) for name in "xy"]
+    monkeypatch.setitem(REGISTRY, "tiny", Named(60, 5, 4, 1.2, "", "", files=tuple(known)))
+    monkeypatch.setenv("WSCPML_DATA", str(mirror))
+    return tiny_project
+
+
+def test_once_fetched_a_named_set_is_read_without_mirror_and_network(file_project, monkeypatch):
+    run_all("fetch")
+    files = {name: digest(Path("mirror") / name) for name in ("x.npz", "y.npz")}
+    assert artifacts.read("data/raw/files.json") == files
+    shutil.rmtree("mirror")
+    monkeypatch.delenv("WSCPML_DATA")
+    monkeypatch.setenv("WSCPML_CACHE", str(file_project / "cache"))
+    run_all("prepare")
+    np.testing.assert_array_equal(artifacts.read("data/prepared/truth.npy"), Tiny().data.truth)
+    Path("data/raw/x.npz").unlink()
+    with pytest.raises(UserError, match="x.npz: is not public"):
+        STAGES["fetch"](settings.load())
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"?")])
+def test_a_raw_file_that_is_not_the_fetched_one_is_refused_and_fetched_anew(file_project, harm):
+    run_all("fetch")
+    path = Path("data/raw/x.npz")
+    whole = path.read_bytes()
+    harm(path)
+    with pytest.raises(UserError, match="data/raw/x.npz: is missing or not the file that was"):
+        STAGES["prepare"](settings.load())
+    assert not Path("data/prepared").exists()
+    run_all("prepare")
+    assert path.read_bytes() == whole
+
+
+def test_raw_files_of_another_set_do_not_stay(file_project, monkeypatch):
+    run_all("fetch")
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny())
+    run_all("fetch")
+    assert [path.name for path in Path("data/raw").iterdir()] == ["files.json"]
 
 
 def test_more_candidates_than_labels_leave_no_output(tiny_project, params):

@@ -1,8 +1,8 @@
 """The one module that reads and writes artifacts: whole files, same bytes for same content.
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
-`.json` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure. Nothing here
-unpickles.
+`.json` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure. Content
+that is a path is a file to copy. Nothing here unpickles.
 """
 
 import io
@@ -60,7 +60,8 @@ def write(path: str | Path, content: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with unfinished.open("wb") as file:
-                _WRITERS[path.suffix](file, content)
+                writer = _copy if isinstance(content, Path) else _WRITERS[path.suffix]
+                writer(file, content)
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(path)
@@ -136,6 +137,11 @@ def _write_safetensors(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
     from safetensors.numpy import save
 
     file.write(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}))
+
+
+def _copy(file: IO[bytes], source: Path) -> None:
+    with source.open("rb") as content:
+        shutil.copyfileobj(content, file)
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from wscpml.datasets.files import OWN
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
 
@@ -42,8 +43,8 @@ def _known_name(value: str) -> str:
 
 def _watched(value: Path) -> Path:
     """DVC sees a change of a file only if the pipeline names its directory."""
-    if Path(os.path.normpath(value)).parts[:2] != ("data", "own"):
-        raise ValueError("must be in data/own/, which DVC watches")
+    if OWN not in Path(os.path.normpath(value)).parents:
+        raise ValueError(f"must be in {OWN}/, which DVC watches")
     return value
 
 

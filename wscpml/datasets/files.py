@@ -1,6 +1,7 @@
 """Files of data sets: from a mirror ($WSCPML_DATA), from the cache, or downloaded into the cache.
 
-No file is used whose sha256 is not the expected one. A download that breaks off is resumed.
+No file is used whose sha256 is not the expected one; a file of which none is known has to be in
+data/own/, where DVC sees it change. A download that breaks off is resumed.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from wscpml.errors import UserError
 
+OWN = Path("data/own")
 ATTEMPTS = 3
 CHUNK = 1 << 16  # bytes; less than that is lost when a connection breaks
 TIMEOUTS = (10, 60)  # seconds to connect, seconds without a byte
@@ -19,8 +21,8 @@ TIMEOUTS = (10, 60)  # seconds to connect, seconds without a byte
 class File:
     """A file that a data set is read from."""
 
-    name: str  # in the mirror and in the cache
-    sha256: str | None  # None: not known, so not checked
+    name: str  # wherever it is
+    sha256: str | None  # None: not known, so the user supplies it in data/own/
     url: str | None  # None: cannot be downloaded
 
 
@@ -43,10 +45,14 @@ def cache_directory() -> Path:
 
 
 def find(file: File) -> Path | None:
-    """A local copy of a file, from the mirror or else from the cache."""
-    for directory in (mirror(), cache_directory()):
+    """A local copy of a file, from the mirror or else from the cache; from data/own if supplied."""
+    places = (OWN,) if file.sha256 is None else (mirror(), cache_directory())
+    for directory in places:
         if directory is not None and (path := directory / file.name).exists():
-            _check(path, file.sha256)
+            if file.sha256 not in (None, digest(path)):
+                raise UserError(
+                    f"{path}: is not the expected file (sha256 differs); delete or replace it"
+                )
             return path
     return None
 
@@ -56,28 +62,22 @@ def get(file: File) -> Path:
     found = find(file)
     if found is not None:
         return found
-    directory = mirror() or cache_directory()
     if file.url is None:
-        raise UserError(
-            f"{file.name}: is not public; put it into {directory} "
-            "(or set WSCPML_DATA to a directory that has it)"
-        )
+        raise UserError(f"{file.name}: is not public; put it into {OWN}/")
+    directory = mirror() or cache_directory()
     way_out = f"put it into {directory}, or set WSCPML_DATA to a directory that has it"
     return _download(file, file.url, way_out)
 
 
-def _check(path: Path, sha256: str | None) -> None:
-    if sha256 is None:
-        return
+def digest(path: Path) -> str:
+    """The sha256 of a file."""
     try:
         with path.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}); delete or replace it"
         ) from error
-    if found != sha256:
-        raise UserError(f"{path}: is not the expected file (sha256 differs); delete or replace it")
 
 
 def _download(file: File, url: str, way_out: str) -> Path:
@@ -97,11 +97,9 @@ def _download(file: File, url: str, way_out: str) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with FileLock(directory / f".{file.name}.lock"):  # two must not write into one .part
-            if file.sha256 is None:
-                part.unlink(missing_ok=True)  # nothing would tell that its source has changed
             pooch.retrieve(
                 url,
-                known_hash=file.sha256 and f"sha256:{file.sha256}",
+                known_hash=f"sha256:{file.sha256}",
                 fname=file.name,
                 path=directory,
                 downloader=download,

@@ -6,12 +6,15 @@ what their columns mean is for own.py to say.
 
 import csv
 import re
-import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from io import StringIO
+from io import BytesIO, StringIO
+from itertools import chain
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,6 +28,7 @@ from wscpml.datasets.dataset import binary
 from wscpml.errors import UserError
 
 TABLES = (".csv", ".parquet")
+PART = 4 << 20  # bytes of a table that are worth a thread
 SVMLIGHT = (".svmlight", ".libsvm", ".svm")
 FORMATS = (*TABLES, ".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
 
@@ -69,36 +73,102 @@ def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file; columns named in `text` are not read as numbers."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
+            from pyarrow.parquet import ParquetFile
+
+            return ParquetFile(path).read().to_pandas()
         return _read_csv(path, text)
-    except pd.errors.EmptyDataError:
-        reason = "is empty"
     except UnicodeDecodeError as error:
         raise _not_utf8(path, error) from None
-    except pd.errors.ParserWarning:
-        reason = "has rows with more cells than the header has names"
-    except (OSError, ValueError) as error:  # ArrowInvalid and ParserError are ValueErrors
+    except (OSError, ValueError, csv.Error) as error:  # ArrowInvalid is a ValueError
         raise _unreadable(path, error) from None
-    raise UserError(f"{path}: {reason}")
 
 
 def _read_csv(path: Path, text: Sequence[str]) -> pd.DataFrame:
+    """Numbers are float64, but a column of true and false bool, and one with other words text."""
+    import pyarrow as pa
+
+    names, separator = _header(path)
+    kinds = {name: pa.string() if name in text else pa.float64() for name in names}
+    try:
+        found = _parsed(path, separator, kinds)
+    except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
+        size = min(path.stat().st_size, 2**31 - 1)
+        try:
+            found = _parsed(path, separator, dict.fromkeys(names, pa.string()), block=size)
+        except pa.ArrowInvalid:
+            if _whole_rows(path, separator, len(names)):
+                raise
+            return pd.DataFrame(columns=names)
+        columns = zip(names, found.columns, strict=True)
+        typed = [column if name in text else _typed(column) for name, column in columns]
+        found = pa.table(typed, names)
+    named = [name or f"column {j + 1}" for j, name in enumerate(names)]
+    return found.rename_columns(named).to_pandas(self_destruct=True)  # frees as it copies
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Names of the columns, and what stands between them."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-    separator = max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
-    names = next(csv.reader([header], delimiter=separator), [])
+        lines = (line for line in file if line.strip())
+        first = next(lines, "")
+        separator = max(",;\t", key=re.sub(r'"[^"]*"', "", first).count)
+        names = next(csv.reader(chain([first], lines), delimiter=separator), [])
+    if not names:
+        raise UserError(f"{path}: is empty")
     _refuse_twice(names, "column", path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `numbers` says it better
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # cells would be lost
-        return pd.read_csv(
-            path,
-            sep=separator,
-            index_col=False,
-            dtype=dict.fromkeys(text, str),
-            keep_default_na=False,
-            na_values=[""],
+    return names, separator
+
+
+def _parsed(path: Path, separator: str, kinds: dict[str, Any], block: int = 1 << 20) -> Any:
+    """An Arrow table; only an empty cell is missing, and lines may break within quotes.
+
+    A large file without quotes is cut into parts, one per core, that are read side by side: that
+    takes less than Arrow's own threads do.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    def read(start: int, end: int) -> Any:
+        names = list(kinds) if start else None
+        return arrow.read_csv(
+            content.slice(start, end - start),
+            arrow.ReadOptions(use_threads=quoted, block_size=block, column_names=names),
+            arrow.ParseOptions(delimiter=separator, newlines_in_values=quoted),
+            arrow.ConvertOptions(column_types=kinds, null_values=[""], strings_can_be_null=True),
         )
+
+    with path.open("rb") as file:
+        mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    quoted, content, size = mapped.find(b'"') >= 0, pa.py_buffer(mapped), len(mapped)
+    parts = 1 if quoted else min(pa.cpu_count(), size // PART + 1)
+    inner = [mapped.find(b"\n", size * k // parts) + 1 for k in range(1, parts)]
+    bounds = sorted({0, *inner, size})
+    with ThreadPoolExecutor(parts) as pool:
+        return pa.concat_tables(pool.map(read, bounds[:-1], bounds[1:]))
+
+
+def _typed(column: Any) -> Any:
+    """A column of text as numbers or as true and false, if that is what it holds."""
+    import pyarrow as pa
+
+    for kind in (pa.float64(), pa.bool_()):
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def _whole_rows(path: Path, separator: str, width: int) -> int:
+    """How many rows there are; one with more or fewer cells than the header is refused."""
+    lines = StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
+    count = -1
+    for count, row in enumerate(filter(None, csv.reader(lines, delimiter=separator))):
+        if len(row) != width:
+            raise UserError(
+                f"{path}: row {count}: has {len(row)} cells, the header has {width} names"
+            )
+    return count
 
 
 def read_arrays(path: Path) -> Parts:
@@ -109,7 +179,7 @@ def read_arrays(path: Path) -> Parts:
             if path.suffix == ".npy":
                 return Parts(features=_two_dimensional(found, path))
             if "indptr" in found:
-                return Parts(features=sparse.csr_array(sparse.load_npz(path)))
+                return Parts(features=_compressed(dict(found)))
             arrays = dict(found)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from None
@@ -128,6 +198,13 @@ def read_arrays(path: Path) -> Parts:
     )
 
 
+def _compressed(arrays: dict[str, Array]) -> sparse.csr_array:
+    """What scipy's save_npz wrote; each of its arrays is read once."""
+    kind = sparse.csc_array if arrays["format"].item() == b"csc" else sparse.csr_array
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return sparse.csr_array(kind(parts, shape=arrays["shape"]))
+
+
 def read_mat(path: Path) -> Parts:
     """Read MATLAB v5: `data`, `target` (the truth), `partial_labels` or `candidate_labels`.
 
@@ -137,7 +214,7 @@ def read_mat(path: Path) -> Parts:
     from scipy.io.matlab import MatReadError
 
     try:
-        stored = loadmat(path)
+        stored = loadmat(BytesIO(path.read_bytes()), spmatrix=False)
     except NotImplementedError:
         raise UserError(f"{path}: is MATLAB v7.3; save it with `-v7` in MATLAB") from None
     except (OSError, ValueError, TypeError, EOFError, zlib.error, MatReadError) as error:
@@ -307,23 +384,51 @@ def _sparse_values(
 
 def read_svmlight(path: Path) -> Parts:
     """Read multi-label svmlight: `label,label index:value ...`, a row a line."""
-    from sklearn.datasets import load_svmlight_file
+    import pyarrow as pa
+    from pyarrow import csv as arrow
 
+    lines = (line.partition(b"#")[0].split() for line in path.read_bytes().splitlines())
+    rows = [row if b":" not in row[0] else [b"", *row] for row in lines if row]
+    cells = pa.py_buffer(b"\n".join(chain.from_iterable(row[1:] for row in rows)))
     try:
-        features, rows = load_svmlight_file(str(path), multilabel=True)
-    except (OSError, ValueError) as error:
+        found = arrow.read_csv(
+            cells,
+            arrow.ReadOptions(column_names=["index", "value"], use_threads=False),
+            arrow.ParseOptions(delimiter=":", quote_char=False),
+            arrow.ConvertOptions(
+                column_types={"index": pa.int64(), "value": pa.float64()}, null_values=[]
+            ),
+        )
+        labels = [list(map(float, row[0].split(b","))) if row[0] else [] for row in rows]
+    except ValueError as error:  # ArrowInvalid is one
         raise _unreadable(path, error) from None
-    values, labels = indicator(rows)
+    features = _rows_of_cells(found, [len(row) - 1 for row in rows], path)
+    values, matrix = indicator(labels, float)
     names = [str(int(value)) if value.is_integer() else str(value) for value in values]
-    return Parts(features=sparse.csr_array(features), labels=labels, label_names=names)
+    return Parts(features=features, labels=matrix, label_names=names)
 
 
-def indicator(rows: Sequence[Sequence[Any]]) -> tuple[list[Any], Array]:
+def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> sparse.csr_array:
+    """A matrix of cells; columns count from 1 unless there is a 0."""
+    index, value = (cells[name].to_numpy() for name in ("index", "value"))
+    row = np.repeat(np.arange(len(per_row)), per_row)
+    wrong = index < 0
+    wrong[1:] |= (np.diff(index) <= 0) & (np.diff(row) == 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise UserError(f"{path}: row {row[i] + 1}: column {index[i]} is out of order")
+    index = index - (index.min() > 0)
+    indptr = np.concatenate([[0], np.cumsum(per_row)])
+    return sparse.csr_array((value, index, indptr), shape=(len(per_row), index.max() + 1))
+
+
+def indicator(rows: Sequence[Sequence[Any]], kind: type = object) -> tuple[list[Any], Array]:
     """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``."""
-    flat = pd.Series([label for row in rows for label in row], dtype=object)
+    flat: Array = np.fromiter(chain.from_iterable(rows), kind)
     columns, names = pd.factorize(flat, sort=True)
     labels = np.zeros((len(rows), len(names)), np.uint8)
-    labels[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), columns] = 1
+    per_row = np.fromiter(map(len, rows), int, len(rows))
+    labels[np.repeat(np.arange(len(rows)), per_row), columns] = 1
     return names.tolist(), labels
 
 
@@ -360,7 +465,7 @@ def _two_dimensional(array: Array, path: Path) -> Array:
 
 
 def _refuse_twice(names: list[str], what: str, path: Path) -> None:
-    twice = {name for name in names if names.count(name) > 1}
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(f"{path}: {what} {min(twice)!r} is there twice; rename one")
 

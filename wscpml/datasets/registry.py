@@ -1,5 +1,6 @@
 """The data sets of the paper's Table 1, as registry.yaml beside this file lists them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ class Named:
     files: tuple[File, ...] = ()  # none: it ships inside river
     label_count: int | None = None  # of the last attributes of its ARFF files, which follow in turn
 
-    def load(self) -> Dataset:
-        """Read it, fetching its files first if need be."""
+    def load(self, get: Callable[[File], Path] = get) -> Dataset:
+        """Read it from the files that `get` gives: those to be had here, fetched if need be."""
         from wscpml.datasets import readers, river
 
         if not self.files:
