@@ -23,8 +23,8 @@ JITTER = 1e-8  # on the kernel between anchors, some of which may be alike
 class PAMB(Method):
     """Ternary codes, a kernel least-squares learner per column, loss-weighted decoding.
 
-    A learner is trained on the rows that take part in its column, not on 0 for the others: with
-    two coded labels that is little else than regressing the candidates and comparing the results.
+    A learner sees only the rows that take part in its column. (A target of 0 for all others would
+    be quicker, but with two coded labels little else than a regression on the candidates.)
     A label is on if its code word's loss is less than that of undecided outputs. A label that no
     column tells of keeps its share of the candidates; a single label is told from its absence.
     There are no confidences: `pseudo_labels_` are the predictions for the training rows.
