@@ -26,10 +26,15 @@ def test_the_sum_is_the_minimiser_of_its_sub_problem(seed, shape):
         return fit / 2 + (L * gap).sum() + mu / 2 * (gap**2).sum()
 
     _, strengths, Q = rotate(X)
-    found = pml_ni.update_sum(strengths, Q, X.T @ Y + mu * (U + V) + L, lam + mu)
+    pull = X.T @ Y + mu * (U + V) + L
+    found, square = pml_ni.update_sum(strengths, Q, pull, lam + mu)
     best = minimize(lagrangian, np.zeros(U.size), tol=1e-10)
     np.testing.assert_allclose(found.ravel(), best.x, atol=1e-5)
     assert lagrangian(found) <= best.fun + 1e-9
+    assert square == pytest.approx(((X @ found) ** 2).sum())
+    rotated, again = pml_ni.update_sum(strengths, None, Q.T @ pull, lam + mu)
+    np.testing.assert_allclose(rotated, Q.T @ found, atol=1e-12)
+    assert again == pytest.approx(square)
 
 
 @pytest.mark.parametrize("shape", [(7, 4), (3, 8)])

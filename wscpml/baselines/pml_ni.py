@@ -2,7 +2,9 @@
 
 minimise |Y - XW|^2 / 2 + lam |W|^2 / 2 + beta |U|_* + gamma |V|_1   subject to W = U + V
 
-X has a last column of ones; U classifies, V identifies the noise.
+X has a last column of ones; U classifies, V identifies the noise. No entry of a matrix exceeds its
+largest singular value, so with gamma >= beta, the authors' choice too, V is 0 in every iteration;
+the rest is blind to rotations of X, and then happens in its directions, X = Z Q'.
 """
 
 from typing import Any
@@ -17,10 +19,17 @@ FIRST_PENALTY, GROWTH, LAST_PENALTY = 1e-4, 1.1, 1e10  # mu of the augmented Lag
 SMALL_GAP, SMALL_STEP = 1e-7, 1e-5  # of |W - U - V| and of mu |U - previous U|, in units of |W|
 
 
-def update_sum(strengths: Array, Q: Array, pull: Array, weight: float) -> Array:
-    """Minimise |XW|^2 / 2 + weight |W|^2 / 2 - <pull, W> over W, with X'X = Q strengths Q'."""
-    shrink = strengths / (strengths + weight)
-    return (pull - Q @ (shrink[:, None] * (Q.T @ pull))) / weight
+def update_sum(
+    strengths: Array, Q: Array | None, pull: Array, weight: float
+) -> tuple[Array, float]:
+    """Minimise |XW|^2 / 2 + weight |W|^2 / 2 - <pull, W> over W; returns W and |XW|^2.
+
+    X'X is Q diag(strengths) Q'. Without Q, `pull` and W are in its directions.
+    """
+    rotated = (pull if Q is None else Q.T @ pull) / (strengths + weight)[:, None]
+    fitted = strengths[:, None] * rotated
+    W = rotated if Q is None else (pull - Q @ fitted) / weight
+    return W, float((rotated * fitted).sum())
 
 
 def update_classifier(goal: Array, threshold: float) -> tuple[Array, float]:
@@ -71,17 +80,20 @@ class PMLNI(LinearScores, Method):
         self.random_state = random_state
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        rows = with_ones(X)
-        _, strengths, Q = rotate(rows)
-        B = rows.T @ candidates
+        Z, strengths, Q = rotate(with_ones(X))
+        with_noise = self.gamma < self.beta
+        B = Z.T @ candidates
+        if with_noise:
+            B = Q @ B
         U = V = L = np.zeros(B.shape)
         mu = FIRST_PENALTY
         for _ in range(self.max_iterations):
-            W = update_sum(strengths, Q, B + mu * (U + V) + L, self.lam + mu)
+            pull = B + mu * (U + V) + L
+            W, fitted = update_sum(strengths, Q if with_noise else None, pull, self.lam + mu)
             previous = U
             U, trace_norm = update_classifier(W - V - L / mu, self.beta / mu)
             V = update_noise(W - U - L / mu, self.gamma / mu)
-            error = ((candidates - rows @ W) ** 2).sum() + self.lam * (W**2).sum()
+            error = candidates.sum() - 2 * (B * W).sum() + fitted + self.lam * (W**2).sum()
             self.objective_.append(
                 float(error / 2 + self.beta * trace_norm + self.gamma * np.abs(V).sum())
             )
@@ -92,5 +104,7 @@ class PMLNI(LinearScores, Method):
             L = L + mu * gap
             if settled and np.linalg.norm(gap) <= SMALL_GAP * size:
                 break
+        if not with_noise:
+            U = Q @ U
         self.weight_, self.bias_ = U[:-1], U[-1]
         return self._probabilities(X) * candidates
