@@ -11,6 +11,7 @@ Matrix: TypeAlias = Any  # an Array, or a scipy CSR array
 
 DENSE_FROM = 0.1  # share of values other than 0
 ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
+NEAR_ONE = np.nextafter(1.0, 0.0)
 
 
 def squared_distances(X: Matrix, points: Matrix) -> Array:
@@ -50,6 +51,11 @@ def squeezed(scores: Array) -> Array:
     0.5 stays, with a slope of 1; unlike a cut at 0 and 1 it makes no ties.
     """
     return 0.5 + 0.5 * np.tanh(2 * (scores - 0.5))
+
+
+def unsqueezed(probabilities: Array) -> Array:
+    """The scores that `squeezed` made probabilities of, as far as their digits go."""
+    return 0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -NEAR_ONE, NEAR_ONE))
 
 
 def compact(X: Matrix) -> Matrix:

@@ -5,6 +5,7 @@ import pytest
 
 from tests.contract import Contract, small
 from wscpml.baselines import pamb
+from wscpml.baselines.linear import with_ones
 from wscpml.baselines.pamb import PAMB
 
 
@@ -82,7 +83,7 @@ def test_the_shared_basis_makes_that_few_iterations():
     X, _, candidates = small(n=200)
     method = PAMB(random_state=0, coded=3).fit(X, candidates)
     mapped = method.map_(method.scale_(X))
-    Z = pamb.with_constant(mapped @ method.basis_)
+    Z = with_ones(mapped @ method.basis_)
     targets = random_targets(200, 30)
     exact = pamb.masked_ridge(Z, targets, 1.0, tolerance=1e-10)
     quick = pamb.masked_ridge(Z, targets, 1.0, max_iterations=10)

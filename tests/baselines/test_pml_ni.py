@@ -4,7 +4,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from tests.contract import Contract, small
 from wscpml.baselines import pml_ni
-from wscpml.baselines.rotation import rotate, with_ones
+from wscpml.baselines.linear import rotate, with_ones
 
 
 class TestPMLNI(Contract):

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 
 from wscpml.arrays import Array, Matrix, squared_distances
-from wscpml.baselines.base import LinearScores, Method
-from wscpml.baselines.gram import Gram, with_ones
+from wscpml.baselines.base import Method
+from wscpml.baselines.linear import LinearScores, rotate, with_ones
 from wscpml.baselines.neighbours import neighbour_graph
 from wscpml.prototypes import centroids, memberships
 
@@ -27,14 +26,12 @@ class RidgeStep:
     """Minimise over W: ridge regression of F on the features, factored once."""
 
     def __init__(self, X: Matrix, ridge: float) -> None:
-        self.gram = Gram(X)
-        square = self.gram.matrix()
-        square[np.diag_indices_from(square)] += ridge
-        self.factor = cho_factor(square, overwrite_a=True)
+        self.Z, strengths, self.Q = rotate(X)
+        self.held = (strengths + ridge)[:, None]
 
     def __call__(self, targets: Array) -> Array:
         """The weights ``(d, q)``."""
-        return self.gram.expand(cho_solve(self.factor, self.gram.reduce(targets)))
+        return self.Q @ (self.Z.T @ targets / self.held)
 
 
 def update_labels(

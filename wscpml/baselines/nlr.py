@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from wscpml.arrays import Array, Matrix
-from wscpml.baselines.base import LinearScores, Method, on_top
-from wscpml.baselines.rotation import rotate, with_ones
-
-NEAR_ONE = np.nextafter(1.0, 0.0)
+from wscpml.baselines.base import Method
+from wscpml.baselines.linear import TopScores, rotate, with_ones
 
 
 def update_classifier(
@@ -55,12 +53,7 @@ def objective(
     return fit + beta * error(W + V, ones, kept.size) + gamma * ridge + lam * float(noise.sum())
 
 
-def unsqueezed(probabilities: Array) -> Array:
-    """The scores that `squeezed` made probabilities of, as far as their digits go."""
-    return 0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -NEAR_ONE, NEAR_ONE))
-
-
-class NLR(LinearScores, Method):
+class NLR(TopScores, Method):
     """Remove the candidates whose absence scores better than their presence.
 
     The authors round N up after its update, so the objective may rise.
@@ -116,7 +109,3 @@ class NLR(LinearScores, Method):
         self.weight_ = weight[: X.shape[1]]
         self.bias_ = weight[-1] if self.intercept else np.zeros(weight.shape[1])
         return kept.astype(float)
-
-    def _choose(self, probabilities: Array) -> Array:
-        """The authors' rule, which is one for scores that are not squeezed."""
-        return on_top(unsqueezed(probabilities))

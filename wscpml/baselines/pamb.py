@@ -15,6 +15,7 @@ from scipy.special import gammaln
 from wscpml import features
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix
 from wscpml.baselines.base import Method
+from wscpml.baselines.linear import with_ones
 
 DRAWS = 20  # times the code's length, the columns that are drawn at most
 JITTER = 1e-8  # on the kernel between anchors, some of which may be alike
@@ -80,7 +81,7 @@ class PAMB(Method):
         self.map_ = features.fit(X[rows], "none", "rbf", len(rows), self.bandwidth, rng)
         mapped = self.map_(X)
         self.basis_ = shared_basis(mapped, self.map_.anchor_kernel())
-        Z = with_constant(mapped @ self.basis_)
+        Z = with_ones(mapped @ self.basis_)
         self.weight_ = masked_ridge(Z, targets, self.penalty)
 
         self.share_ = candidates.mean(axis=0)
@@ -96,7 +97,7 @@ class PAMB(Method):
         return np.vstack(blocks)
 
     def _decoded(self, X: Matrix) -> Array:
-        outputs = with_constant(self.map_(X) @ self.basis_) @ self.weight_
+        outputs = with_ones(self.map_(X) @ self.basis_) @ self.weight_
         loss = decode(outputs, self.code_, self.performance_)
         # 1 / (1 + exp(-m)) for the one column of margin m
         return np.where(self.performance_.any(axis=0), 1 / (1 + loss), self.share_)
@@ -170,11 +171,6 @@ def shared_basis(mapped: Array, anchor_kernel: Array | None) -> Array:
     """
     assert anchor_kernel is not None
     return eigh(mapped.T @ mapped, anchor_kernel + JITTER * np.eye(len(anchor_kernel)))[1]
-
-
-def with_constant(Z: Array) -> Array:
-    """The features and a column of ones."""
-    return np.hstack([Z, np.ones((len(Z), 1))])
 
 
 def masked_ridge(

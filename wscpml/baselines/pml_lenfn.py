@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import expit
 
 from wscpml.arrays import Array, Matrix
-from wscpml.baselines.base import LinearScores, Method, on_top
-from wscpml.baselines.gram import Gram, with_ones
+from wscpml.baselines.base import Method
+from wscpml.baselines.linear import TopScores, rotate, with_ones
 from wscpml.baselines.neighbours import distance_blocks
 
 SMALLEST_WIDTH = 1e-300  # of the kernel, where every row has an equal one
@@ -70,16 +70,15 @@ class LinearStep:
     """
 
     def __init__(self, X: Matrix, laplacian: Array, ridge: float, relations: float) -> None:
-        self.gram = Gram(X)
-        self.strengths, self.directions = np.linalg.eigh(self.gram.matrix())
+        self.Z, self.strengths, self.Q = rotate(X)
         penalty = ridge * np.eye(len(laplacian)) + relations * (laplacian + laplacian.T) / 2
         self.penalties, self.mixes = np.linalg.eigh(penalty)
 
     def __call__(self, targets: Array) -> Array:
         """The weights ``(d, q)`` for both targets' sum ``(n, q)``."""
-        turned = self.directions.T @ self.gram.reduce(targets @ self.mixes)
+        turned = self.Z.T @ (targets @ self.mixes)
         turned /= 2 * self.strengths[:, None] + self.penalties
-        return self.gram.expand(self.directions @ turned) @ self.mixes.T
+        return self.Q @ (turned @ self.mixes.T)
 
 
 def update_output(H: Array, scores: Array, output_ridge: float) -> Array:
@@ -94,7 +93,7 @@ def hidden_gradient(
     return X.T @ (H * (1 - H) * ((H @ U - scores) @ U.T)) + hidden_ridge * V
 
 
-class PMLLENFN(LinearScores, Method):
+class PMLLENFN(TopScores, Method):
     """Near and far rows enhance the labels; a linear model learns them with a sigmoid one.
 
     The authors' code leaves its first sample out of every near and far set; here it is in them.
@@ -174,8 +173,3 @@ class PMLLENFN(LinearScores, Method):
         linear = self.ridge * (W**2).sum() + self.relations * ((W @ laplacian) * W).sum()
         sigmoid = self.output_ridge * (U**2).sum() + self.hidden_ridge * (V**2).sum()
         return float(fit + linear + sigmoid)
-
-    def _choose(self, probabilities: Array) -> Array:
-        """The authors' rule, which is one for scores that are not squeezed."""
-        certain = np.nextafter(1.0, 0.0)
-        return on_top(0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -certain, certain)))

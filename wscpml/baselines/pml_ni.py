@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from wscpml.arrays import Array, Matrix
-from wscpml.baselines.base import LinearScores, Method
-from wscpml.baselines.rotation import rotate, with_ones
+from wscpml.baselines.base import Method
+from wscpml.baselines.linear import LinearScores, rotate, with_ones
 
 FIRST_PENALTY, GROWTH, LAST_PENALTY = 1e-4, 1.1, 1e10  # mu of the augmented Lagrangian
 SMALL_GAP, SMALL_STEP = 1e-7, 1e-5  # of |W - U - V| and of mu |U - previous U|, in units of |W|

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from wscpml.baselines.rotation import rotate, with_ones
+from wscpml.arrays import squeezed
+from wscpml.baselines.linear import TopScores, rotate, with_ones
 
 
 @pytest.mark.parametrize("shape", [(30, 5), (5, 30), (8, 8), (1, 3), (3, 1)])
@@ -29,3 +30,17 @@ def test_a_column_of_ones_comes_last_and_sparse_features_stay_sparse():
     both = with_ones(sparse.csr_array(X))
     assert sparse.issparse(both)
     np.testing.assert_array_equal(both.toarray(), expected)
+
+
+def test_labels_are_those_near_the_top_before_the_scores_are_squeezed():
+    scores = np.array(
+        [
+            [0.0, 1.75, 2.0, 1.85],
+            [0.0, 0.0, 0.0, 1e9],
+            [0.0, 100.0, 90.0, 1e9],  # beyond 10 or so all are certain
+            [0.2] * 4,
+            [0.7] * 4,
+        ]
+    )
+    expected = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 1, 1], [0] * 4, [1] * 4]
+    np.testing.assert_array_equal(TopScores()._choose(squeezed(scores)), expected)
