@@ -34,6 +34,8 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     SOURCE: ClassVar[str]  # whose method it is
     GRID: ClassVar[dict[str, list[Any]]] = {}  # the recommended values of its parameters
     SCALING: ClassVar[str] = "minmax"
+    FEWEST_ROWS: ClassVar[int] = 1
+    NEEDS_TRUTH: ClassVar[bool] = False  # whether `fit` is to be given the truth for candidates
 
     random_state: Any
 
@@ -51,7 +53,15 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=np.float64)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            multi_output=True,
+            dtype=np.float64,
+            ensure_min_samples=self.FEWEST_ROWS,
+        )
         candidates = self._encoded(y)
         rng = np.random.default_rng(self.random_state)
         X = sparse.csr_array(X) if sparse.issparse(X) else X

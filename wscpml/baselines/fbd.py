@@ -95,7 +95,7 @@ class FBD(LinearScores, Method):
     """
 
     TITLE = "FBD-style"
-    SOURCE = "reconstructed from the abstract of Fang et al., Neural Networks 2025"
+    SOURCE = "Fang et al., Neural Networks 2025; a reconstruction from the abstract"
     GRID = {"fidelity": [1e-3, 1.0], "ridge": [1e-2, 10.0]}
 
     def __init__(

@@ -33,7 +33,7 @@ class MLkNN(Method):
     """
 
     TITLE = "ML-kNN"
-    SOURCE = "Zhang and Zhou, ML-kNN, Pattern Recognition 2007, on the candidates"
+    SOURCE = "Zhang and Zhou, Pattern Recognition 2007; on the candidates"
 
     def __init__(self, k: int = 10, smoothing: float = 1.0, random_state: Any = None) -> None:
         self.k = k

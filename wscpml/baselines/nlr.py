@@ -72,7 +72,7 @@ class NLR(TopScores, Method):
     """
 
     TITLE = "NLR"
-    SOURCE = "Yang et al., Noisy label removal for partial multi-label learning, KDD 2024"
+    SOURCE = "Yang et al., KDD 2024; from the authors' code"
     GRID = {"lam": [1.7, 2.0, 2.1], "beta": [10.0, 100.0]}  # all that are known to have been used
 
     def __init__(

@@ -47,7 +47,7 @@ class PAMB(Method):
     """
 
     TITLE = "PAMB-style"
-    SOURCE = "Liu, Jia, Zhang, TPAMI 2023 (a reconstruction)"
+    SOURCE = "Liu, Jia and Zhang, TPAMI 2023; a reconstruction from its outline"
     GRID = {"length_factor": [100.0]}
 
     def __init__(

@@ -38,7 +38,7 @@ class PMLfp(Method):
     """
 
     TITLE = "PML-fp-style"
-    SOURCE = "Xie, Huang, AAAI 2018 (a reconstruction)"
+    SOURCE = "Xie and Huang, AAAI 2018; a reconstruction from the abstract"
     GRID = {
         "ranking": [1.0],
         "fidelity": [float(weight) for weight in range(1, 11)],

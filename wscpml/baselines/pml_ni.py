@@ -61,9 +61,7 @@ class PMLNI(LinearScores, Method):
     """
 
     TITLE = "PML-NI"
-    SOURCE = (
-        "Xie and Huang, Partial multi-label learning with noisy label identification, TPAMI 2021"
-    )
+    SOURCE = "Xie and Huang, TPAMI 2021; from the authors' code"
 
     def __init__(
         self,
