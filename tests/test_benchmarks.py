@@ -1,6 +1,11 @@
 import json
 
-from benchmarks import fit, pipeline, readers
+import numpy as np
+import pytest
+
+from benchmarks import agreement, data, fit, methods, pipeline, readers
+from wscpml.baselines import METHODS
+from wscpml.datasets.registry import SETTINGS
 
 
 def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_path, capsys):
@@ -51,3 +56,66 @@ def test_the_fit_benchmark_says_what_it_could_not_measure(monkeypatch, tmp_path,
     monkeypatch.setattr("sys.argv", ["fit", "birds-4"])
     fit.main()
     assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
+
+
+def test_the_methods_benchmark_measures_time_memory_and_growth(monkeypatch, tmp_path, capsys):
+    out = tmp_path / "figures.json"
+    monkeypatch.setattr("sys.argv", ["methods", "--quick", "--json", str(out)])
+    methods.main()
+    figures = json.loads(out.read_text())
+    assert figures["yeast-9.br.seconds_ratio"] == figures["yeast-9.br.bytes_ratio"] == 1
+    ours = figures["yeast-9.pml-ni.seconds"] / figures["yeast-9.br.seconds"]
+    assert figures["yeast-9.pml-ni.seconds_ratio"] == ours < 1
+    assert figures["yeast-9.pml-ni.bytes"] > 0
+    assert figures.keys() >= {"growth.br", "growth.pml-ni"}
+    printed = capsys.readouterr().out
+    assert "PML-NI" in printed
+    assert "slower than 60 x BR on yeast-9: none" in printed
+
+
+def test_the_peak_of_memory_starts_anew():
+    np.ones(10**7).sum()
+    before = methods.forget_peak()
+    np.ones(5 * 10**6).sum()
+    assert 3.5e7 < methods.peak() - before < 6e7
+
+
+def test_growth_is_the_exponent_of_the_rows(monkeypatch):
+    def square(name, *sources):
+        return [{"seconds": 3e-6 * int(n) ** 2} for n in sources]
+
+    monkeypatch.setattr(methods, "measure", square)
+    assert methods.growth("br", (100, 200, 400)) == pytest.approx(2)
+
+
+def test_the_agreement_benchmark_sets_ours_beside_the_paper(monkeypatch, tmp_path, capsys):
+    out = tmp_path / "figures.json"
+    monkeypatch.setattr("sys.argv", ["agreement", "--quick", "--json", str(out)])
+    agreement.main()
+    figures = json.loads(out.read_text())
+    assert figures["yeast-9.pml-ni.printed"] == 0.725
+    assert figures["yeast-9.pml-ni.std"] == 0.016
+    ours = figures["yeast-9.pml-ni.ours"]
+    apart = (ours - 0.725) / 0.016
+    printed = capsys.readouterr().out
+    assert f"| {ours:.3f}, 0.725 ± 0.016, {apart:+.1f} |" in printed
+    assert printed.splitlines()[-1].startswith(f"| within one | {int(abs(apart) <= 1)} of 1 |")
+
+
+def test_the_papers_figures_are_those_of_its_settings():
+    paper = agreement.printed()
+    assert len(paper) == 24
+    assert set(SETTINGS) < set(paper.index)
+    assert len(agreement.NAMES) == 9
+    assert {f"{name} mean" for name in agreement.PRINTED_AS.values()} < set(paper.columns)
+    assert set(agreement.PRINTED_AS) < set(METHODS)
+
+
+def test_a_draw_changes_noise_and_folds_but_nothing_else():
+    one, same, other = (data.load("yeast-9", seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.candidates, same.candidates)
+    np.testing.assert_array_equal(one.fold, same.fold)
+    np.testing.assert_array_equal(one.truth, other.truth)
+    assert (one.candidates != other.candidates).any()
+    assert (one.fold != other.fold).any()
+    assert set(one.fold) == set(range(10))
