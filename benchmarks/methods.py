@@ -1,10 +1,10 @@
 """What each method costs, relative to BR, and how that grows with the rows. Linux only.
 
 `python -m benchmarks.methods [--quick] [--json FILE] [METHOD ...]` fits each method to nine tenths
-of yeast-9 and corel5k-9 and predicts the rest, in a process of its own with one thread. Seconds are
-those of the processor; memory is the most that it needs beyond what imports and data took. `growth` is
-the exponent g of seconds ~ n^g on made data. Oracle, which is BR's code, is left out unless asked for, and so is a
-set whose files are not there. `--quick`: yeast-9, few methods, few rows.
+of yeast-9 and corel5k-9 and predicts the rest, in a process of its own with one thread. Seconds
+are those of the processor; memory is the most that is needed beyond imports and data; `growth` is
+the exponent g of seconds ~ n^g on made data. Oracle, which is BR's code, is left out unless asked
+for, and so is a set whose files are not there. `--quick`: yeast-9, two methods, few rows.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def growth(name: str, rows: tuple[int, ...]) -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="yeast-9, few methods, few rows")
+    parser.add_argument("--quick", action="store_true", help="yeast-9, two methods, few rows")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("--run", nargs="+", metavar="SOURCE", help=argparse.SUPPRESS)
     parser.add_argument(
