@@ -98,6 +98,9 @@ def main() -> None:
     if options.run:
         print(json.dumps([run(*options.names, source) for source in options.run]))
         return
+    unknown = [name for name in options.names if name not in METHODS]
+    if unknown:
+        parser.error(f"{unknown[0]}: no such method; see `wscpml methods`")
     usual = QUICK_METHODS if options.quick else [n for n in METHODS if not method(n).NEEDS_TRUTH]
     names = [REFERENCE, *(n for n in options.names or usual if n != REFERENCE)]
     settings = [s for s in SETTINGS[: 1 if options.quick else None] if not data.missing(s)]
@@ -107,18 +110,18 @@ def main() -> None:
     columns = f"{'s':>8}{'x BR':>8}{'MB':>7}{'x BR':>7}"
     print(f"{'method':14}" + columns * len(settings) + "  growth")
     figures: dict[str, float] = {}
+    bases: dict[str, dict[str, float]] = {}
     for name in tqdm(names, disable=None, leave=False):
         line = f"{method(name).TITLE:14}"
         for setting in settings:
-            for key, value in measure(name, setting)[0].items():
+            found = measure(name, setting)[0]
+            base = bases.setdefault(setting, found)  # the reference comes first
+            times = {key: value / base[key] for key, value in found.items()}
+            line += f"{found['seconds']:8.2f}{times['seconds']:8.2f}"
+            line += f"{found['bytes'] / 1e6:7.0f}{times['bytes']:7.2f}"
+            for key, value in found.items():
                 figures[f"{setting}.{name}.{key}"] = value
-                times = value / figures[f"{setting}.{REFERENCE}.{key}"]
-                figures[f"{setting}.{name}.{key}_ratio"] = times
-                line += (
-                    f"{value:8.2f}{times:8.2f}"
-                    if key == "seconds"
-                    else f"{value / 1e6:7.0f}{times:7.2f}"
-                )
+                figures[f"{setting}.{name}.{key}_ratio"] = times[key]
         figures[f"growth.{name}"] = growth(name, rows)
         print(f"{line}{figures[f'growth.{name}']:8.2f}", flush=True)
     slow = [n for n in names if figures[f"{SETTINGS[0]}.{n}.seconds_ratio"] > BOUND]
