@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -26,6 +27,13 @@ def small(seed=0, n=60, d=8, q=4):
     truth = (X @ rng.normal(size=(d, q)) > 0.3).astype(np.uint8)
     candidates = np.maximum(truth, rng.random((n, q)) < 0.25).astype(np.uint8)
     return X, truth, candidates
+
+
+def assert_minimiser(objective, found):
+    """No generic optimiser finds a lower value of the objective than at `found`, nor elsewhere."""
+    best = minimize(objective, np.zeros(found.size), options={"gtol": 1e-6})
+    np.testing.assert_allclose(found.ravel(), best.x, atol=1e-5)
+    assert objective(found) <= best.fun + 1e-9
 
 
 class Contract:

@@ -8,11 +8,21 @@ from wscpml.baselines import METHODS
 from wscpml.datasets.registry import SETTINGS
 
 
-def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["pipeline", "--quick", "--json", str(out)])
-    pipeline.main()
-    figures = json.loads(out.read_text())
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """Runs a benchmark with --quick; returns the figures that it writes."""
+
+    def run(benchmark):
+        out = tmp_path / "figures.json"
+        monkeypatch.setattr("sys.argv", ["benchmark", "--quick", "--json", str(out)])
+        benchmark.main()
+        return json.loads(out.read_text())
+
+    return run
+
+
+def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(quick, capsys):
+    figures = quick(pipeline)
     printed = capsys.readouterr().out
     for stage in pipeline.STAGES:
         parts = [figures[f"{stage}.{part}"] for part in ("method", "files", "start_up")]
@@ -21,12 +31,9 @@ def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_
     assert figures["train_classifier.method"] > figures["inject_noise.method"]
 
 
-def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
+def test_the_readers_benchmark_compares_every_format(quick, monkeypatch, capsys):
     monkeypatch.delenv("WSCPML_DATA", raising=False)
-    monkeypatch.setattr("sys.argv", ["readers", "--quick", "--json", str(out)])
-    readers.main()
-    figures = json.loads(out.read_text())
+    figures = quick(readers)
     assert {name.split(".")[1] for name in figures} == {
         "csv",
         "parquet",
@@ -39,11 +46,8 @@ def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, caps
     assert "scipy.io.loadmat" in capsys.readouterr().out
 
 
-def test_the_fit_benchmark_measures_both_classifiers_on_all_labels(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["fit", "--quick", "--json", str(out)])
-    fit.main()
-    figures = json.loads(out.read_text())
+def test_the_fit_benchmark_measures_both_classifiers_on_all_labels(quick, capsys):
+    figures = quick(fit)
     for kind in fit.HEADS:
         assert figures[f"yeast-9.{kind}.truth"] > figures[f"yeast-9.{kind}.candidates"] > 0.7
     assert figures["yeast-9.auc.leave_one_out"] > 0.8
@@ -58,11 +62,8 @@ def test_the_fit_benchmark_says_what_it_could_not_measure(monkeypatch, tmp_path,
     assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
 
 
-def test_the_methods_benchmark_measures_time_memory_and_growth(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["methods", "--quick", "--json", str(out)])
-    methods.main()
-    figures = json.loads(out.read_text())
+def test_the_methods_benchmark_measures_time_memory_and_growth(quick, capsys):
+    figures = quick(methods)
     assert figures["yeast-9.br.seconds_ratio"] == figures["yeast-9.br.bytes_ratio"] == 1
     ours = figures["yeast-9.pml-ni.seconds"] / figures["yeast-9.br.seconds"]
     assert figures["yeast-9.pml-ni.seconds_ratio"] == ours < 1
@@ -88,11 +89,8 @@ def test_growth_is_the_exponent_of_the_rows(monkeypatch):
     assert methods.growth("br", (100, 200, 400)) == pytest.approx(2)
 
 
-def test_the_agreement_benchmark_sets_ours_beside_the_paper(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["agreement", "--quick", "--json", str(out)])
-    agreement.main()
-    figures = json.loads(out.read_text())
+def test_the_agreement_benchmark_sets_ours_beside_the_paper(quick, capsys):
+    figures = quick(agreement)
     assert figures["yeast-9.pml-ni.printed"] == 0.725
     assert figures["yeast-9.pml-ni.std"] == 0.016
     ours = figures["yeast-9.pml-ni.ours"]
