@@ -24,7 +24,7 @@ from wscpml.baselines import METHODS, method
 
 REFERENCE = "br"
 SETTINGS = ("yeast-9", "corel5k-9")
-ROWS, QUICK_ROWS = (1000, 2000, 4000), (500, 1000)
+ROWS, QUICK_ROWS = (1000, 2000, 4000), (200, 400)
 QUICK_METHODS = ("pml-ni",)
 ENOUGH_SECONDS, MOST_TURNS = 1.0, 5  # the quickest of several turns counts, unless one is slow
 BOUND = 60  # times BR on yeast-9

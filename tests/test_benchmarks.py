@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import agreement, data, fit, methods, pipeline, readers
-from wscpml.baselines import METHODS
+from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import SETTINGS
 
 
@@ -117,3 +117,18 @@ def test_a_draw_changes_noise_and_folds_but_nothing_else():
     assert (one.candidates != other.candidates).any()
     assert (one.fold != other.fold).any()
     assert set(one.fold) == set(range(10))
+
+
+def test_the_committed_agreement_quotes_the_paper_and_holds_for_methods_from_authors_code():
+    lines = (agreement.ROOT / "docs/agreement.md").read_text().splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    assert rows[0][1:] == [method(name).TITLE for name in agreement.PRINTED_AS]
+    assert [row[0] for row in rows[1:]] == [*agreement.NAMES, "within one"]
+    paper = agreement.printed()
+    for setting, *cells in rows[1:-1]:
+        for name, cell in zip(agreement.PRINTED_AS, cells, strict=True):
+            _, printed, apart = cell.split(", ")
+            title = agreement.PRINTED_AS[name]
+            mean, std = (paper.loc[setting, f"{title} {of}"] for of in ("mean", "std"))
+            assert printed == f"{mean:.3f} ± {std:.3f}"
+            assert "reconstruction" in method(name).SOURCE or abs(float(apart)) <= 1

@@ -1,7 +1,7 @@
 """The comparison methods, behind one interface (base.py), by name."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wscpml.errors import UserError
 
@@ -27,6 +27,5 @@ def method(name: str) -> "type[Method]":
     """The class of that name."""
     if name not in METHODS:
         raise UserError(f"{name}: no such method; known are {', '.join(METHODS)}")
-    module, _, title = METHODS[name].partition(":")
-    found: Any = getattr(import_module(f"{__name__}.{module}"), title)
-    return found
+    module, _, kind = METHODS[name].partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), kind)
