@@ -19,10 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks import ROOT
-from wscpml import classifier, clustering, confidence, features, metrics, noise, prototypes, ridge
-from wscpml.arrays import Array, compact
-from wscpml.datasets.registry import REGISTRY, SETTINGS
+from benchmarks import ROOT, data
+from wscpml import classifier, clustering, confidence, features, metrics, prototypes, ridge
+from wscpml.arrays import Array
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -66,16 +65,9 @@ def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Set
 
 def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
     """Mean figures of one setting over its first folds."""
-    dataset, r = SETTINGS.get(name, (name, 0))
-    data = REGISTRY[dataset].load()
-    X, truth = compact(data.features), data.truth
-    assert truth is not None
-    candidates = data.candidates
-    if candidates is None:
-        candidates = noise.pad_candidates(truth, r, stream(settings.seed, "noise"))
-    split = stream(settings.seed, "split").permutation(np.arange(len(truth)) % settings.split.folds)
+    given = data.load(name, settings.seed, settings.split.folds)
     folds = [
-        one_fold(X, truth, candidates, split == fold, settings)
+        one_fold(given.X, given.truth, given.candidates, given.fold == fold, settings)
         for fold in tqdm(range(count), desc=name, disable=None, leave=False)
     ]
     figures = {
@@ -143,9 +135,8 @@ def main() -> None:
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
     for name in names:
-        dataset = SETTINGS.get(name, (name, 0))[0]
-        if REGISTRY[dataset].availability() not in ("here", "built in"):
-            print(f"{name:14}not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`")
+        if reason := data.missing(name):
+            print(f"{name:14}{reason}")
             continue
         with threadpool_limits(1, "blas"):  # as the stages do
             found = measure(name, folds, settings)

@@ -8,7 +8,7 @@ from wscpml.settings import Settings
 def build_confidence(settings: Settings) -> None:
     """Write data/confidence.npy: B for the training rows."""
     B = confidence.build(
-        inputs.scaled_features("train"),
+        inputs.scaled_features(),
         inputs.candidates("train"),
         **artifacts.read("data/prototypes/prototypes.npz"),
         theta=settings.confidence.theta,

@@ -12,7 +12,7 @@ def cluster(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     confidence = artifacts.read("data/confidence.npy")
     result = clustering.cluster(
-        inputs.scaled_features("train"),
+        inputs.scaled_features(),
         candidates,
         confidence,
         **settings.clustering.model_dump(),

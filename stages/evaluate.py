@@ -15,7 +15,7 @@ def evaluate(settings: Settings) -> None:
     """Write predictions, the metrics as files, and a picture of them all."""
     model = Model.from_files(artifacts.read_directory("models/classifier", Model.FILES))
     truth = inputs.truth("test")
-    scores = model.predict_proba(inputs.raw_features("test"))
+    scores = model.predict_proba(inputs.raw_features("test")[:])
 
     candidates = inputs.candidates("train")
     pseudo_labels = inputs.pseudo_labels()

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from wscpml import artifacts
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, Rows
 from wscpml.errors import UserError
 from wscpml.features import FeatureMap
 
@@ -28,8 +29,10 @@ def rows(side: str) -> Array:
 
 
 def raw_features(side: str) -> Matrix:
-    """Features of the rows as the data set has them."""
-    return artifacts.read_matrix("data/prepared", "features")[rows(side)]
+    """Features of the rows as the data set has them; dense ones are read when they are used."""
+    whole = artifacts.read_matrix("data/prepared", "features")
+    chosen = np.flatnonzero(rows(side))
+    return whole[chosen] if sparse.issparse(whole) else Rows(whole, chosen)
 
 
 def feature_map() -> FeatureMap:
@@ -37,9 +40,9 @@ def feature_map() -> FeatureMap:
     return FeatureMap.from_arrays(artifacts.read("data/prototypes/feature_map.npz"))
 
 
-def scaled_features(side: str) -> Matrix:
-    """Features of the rows as prototypes and clustering see them."""
-    return feature_map().scale(raw_features(side))
+def scaled_features() -> Matrix:
+    """Features of the training rows as prototypes and clustering see them, mapped if dense."""
+    return artifacts.read_matrix("data/scaled", "features")
 
 
 def candidates(side: str) -> Array:

@@ -19,7 +19,8 @@ def train_classifier(settings: Settings) -> None:
     pseudo_labels = np.zeros(candidates.shape)
     pseudo_labels[candidates == 1] = inputs.pseudo_labels().F
     feature_map = inputs.feature_map()
-    X = feature_map(inputs.raw_features("train"))
+    room = artifacts.scratch((len(candidates), feature_map.size))
+    X = feature_map.map_scaled(inputs.scaled_features(), out=room)
     head: Any
     extra = {}
     if settings.classifier.kind == "kernel_ridge":

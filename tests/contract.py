@@ -1,8 +1,11 @@
 """What every method has to stand: subclass `Contract` in the method's own test file."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -11,6 +14,9 @@ from wscpml.baselines.base import Method
 NOT_OURS = {  # scikit-learn skips these itself: we promise no array API and no decision_function
     "check_array_api_input",
     "check_classifiers_multilabel_output_format_decision_function",
+}
+NEAR_THE_TOP = {
+    "check_classifier_multioutput": "labels are those near the row's best, not those above a half"
 }
 
 
@@ -23,18 +29,28 @@ def small(seed=0, n=60, d=8, q=4):
     return X, truth, candidates
 
 
+def assert_minimiser(objective, found):
+    """No generic optimiser finds a lower value of the objective than at `found`, nor elsewhere."""
+    best = minimize(objective, np.zeros(found.size), options={"gtol": 1e-6})
+    np.testing.assert_allclose(found.ravel(), best.x, atol=1e-5)
+    assert objective(found) <= best.fun + 1e-9
+
+
 class Contract:
     """`method` is an estimator with settings that make it quick."""
 
     method: Method
+    excused: ClassVar[dict[str, str]] = {}  # scikit-learn's checks that fail, each with the reason
 
     def fitted(self, X, candidates, **settings):
         return clone(self.method).set_params(random_state=0, **settings).fit(X, candidates)
 
     def test_it_passes_scikit_learns_own_checks(self):
-        outcomes = check_estimator(clone(self.method), on_skip=None)
+        outcomes = check_estimator(
+            clone(self.method), on_skip=None, expected_failed_checks=self.excused
+        )
         left_out = {each["check_name"] for each in outcomes if each["status"] != "passed"}
-        assert left_out <= NOT_OURS
+        assert left_out - NOT_OURS == self.excused.keys()
 
     def test_it_learns_what_the_candidates_tell(self):
         X, truth, candidates = small(n=300)

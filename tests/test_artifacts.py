@@ -91,3 +91,26 @@ def test_a_failed_directory_leaves_the_old_one_and_nothing_else(tmp_path):
     artifacts.write_directory(target, {"a.json": 3})
     assert [file.name for file in target.iterdir()] == ["a.json"]
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_matrix_in_blocks_is_written_as_the_whole_one_and_read_from_disk(tmp_path):
+    X = np.arange(12, dtype=np.float32).reshape(6, 2)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    artifacts.write_directory(whole, artifacts.matrix_file("x", X))
+    blocks = artifacts.Blocks(X.shape, iter([X[:4], X[4:]]))
+    artifacts.write_directory(cut, artifacts.matrix_file("x", blocks))
+    assert (whole / "x.npy").read_bytes() == (cut / "x.npy").read_bytes()
+    mapped = artifacts.read_matrix(cut, "x")
+    assert isinstance(mapped, np.memmap)
+    np.testing.assert_array_equal(mapped, X)
+
+
+def test_large_scratch_room_is_on_disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not isinstance(artifacts.scratch((3, 2)), np.memmap)
+    monkeypatch.setattr(artifacts, "MOST_IN_MEMORY", 8)
+    room = artifacts.scratch((3, 2))
+    assert isinstance(room, np.memmap)
+    room[:] = 1
+    assert room.sum() == 6
+    assert not list(tmp_path.iterdir())

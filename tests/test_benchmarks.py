@@ -1,13 +1,28 @@
 import json
 
-from benchmarks import fit, pipeline, readers
+import numpy as np
+import pytest
+
+from benchmarks import agreement, data, fit, methods, pipeline, readers
+from wscpml.baselines import METHODS, method
+from wscpml.datasets.registry import SETTINGS
 
 
-def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["pipeline", "--quick", "--json", str(out)])
-    pipeline.main()
-    figures = json.loads(out.read_text())
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """Runs a benchmark with --quick; returns the figures that it writes."""
+
+    def run(benchmark):
+        out = tmp_path / "figures.json"
+        monkeypatch.setattr("sys.argv", ["benchmark", "--quick", "--json", str(out)])
+        benchmark.main()
+        return json.loads(out.read_text())
+
+    return run
+
+
+def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(quick, capsys):
+    figures = quick(pipeline)
     printed = capsys.readouterr().out
     for stage in pipeline.STAGES:
         parts = [figures[f"{stage}.{part}"] for part in ("method", "files", "start_up")]
@@ -16,12 +31,9 @@ def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(monkeypatch, tmp_
     assert figures["train_classifier.method"] > figures["inject_noise.method"]
 
 
-def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
+def test_the_readers_benchmark_compares_every_format(quick, monkeypatch, capsys):
     monkeypatch.delenv("WSCPML_DATA", raising=False)
-    monkeypatch.setattr("sys.argv", ["readers", "--quick", "--json", str(out)])
-    readers.main()
-    figures = json.loads(out.read_text())
+    figures = quick(readers)
     assert {name.split(".")[1] for name in figures} == {
         "csv",
         "parquet",
@@ -34,11 +46,8 @@ def test_the_readers_benchmark_compares_every_format(monkeypatch, tmp_path, caps
     assert "scipy.io.loadmat" in capsys.readouterr().out
 
 
-def test_the_fit_benchmark_measures_both_classifiers_on_all_labels(monkeypatch, tmp_path, capsys):
-    out = tmp_path / "figures.json"
-    monkeypatch.setattr("sys.argv", ["fit", "--quick", "--json", str(out)])
-    fit.main()
-    figures = json.loads(out.read_text())
+def test_the_fit_benchmark_measures_both_classifiers_on_all_labels(quick, capsys):
+    figures = quick(fit)
     for kind in fit.HEADS:
         assert figures[f"yeast-9.{kind}.truth"] > figures[f"yeast-9.{kind}.candidates"] > 0.7
     assert figures["yeast-9.auc.leave_one_out"] > 0.8
@@ -51,3 +60,75 @@ def test_the_fit_benchmark_says_what_it_could_not_measure(monkeypatch, tmp_path,
     monkeypatch.setattr("sys.argv", ["fit", "birds-4"])
     fit.main()
     assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
+
+
+def test_the_methods_benchmark_measures_time_memory_and_growth(quick, capsys):
+    figures = quick(methods)
+    assert figures["yeast-9.br.seconds_ratio"] == figures["yeast-9.br.bytes_ratio"] == 1
+    ours = figures["yeast-9.pml-ni.seconds"] / figures["yeast-9.br.seconds"]
+    assert figures["yeast-9.pml-ni.seconds_ratio"] == ours < 1
+    assert figures["yeast-9.pml-ni.bytes"] > 0
+    assert figures.keys() >= {"growth.br", "growth.pml-ni"}
+    printed = capsys.readouterr().out
+    assert "PML-NI" in printed
+    assert "slower than 60 x BR on yeast-9: none" in printed
+
+
+def test_the_peak_of_memory_starts_anew():
+    np.ones(10**7).sum()
+    before = methods.forget_peak()
+    np.ones(5 * 10**6).sum()
+    assert 3.5e7 < methods.peak() - before < 6e7
+
+
+def test_growth_is_the_exponent_of_the_rows(monkeypatch):
+    def square(name, *sources):
+        return [{"seconds": 3e-6 * int(n) ** 2} for n in sources]
+
+    monkeypatch.setattr(methods, "measure", square)
+    assert methods.growth("br", (100, 200, 400)) == pytest.approx(2)
+
+
+def test_the_agreement_benchmark_sets_ours_beside_the_paper(quick, capsys):
+    figures = quick(agreement)
+    assert figures["yeast-9.pml-ni.printed"] == 0.725
+    assert figures["yeast-9.pml-ni.std"] == 0.016
+    ours = figures["yeast-9.pml-ni.ours"]
+    apart = (ours - 0.725) / 0.016
+    printed = capsys.readouterr().out
+    assert f"| {ours:.3f}, 0.725 ± 0.016, {apart:+.1f} |" in printed
+    assert printed.splitlines()[-1].startswith(f"| within one | {int(abs(apart) <= 1)} of 1 |")
+
+
+def test_the_papers_figures_are_those_of_its_settings():
+    paper = agreement.printed()
+    assert len(paper) == 24
+    assert set(SETTINGS) < set(paper.index)
+    assert len(agreement.NAMES) == 9
+    assert {f"{name} mean" for name in agreement.PRINTED_AS.values()} < set(paper.columns)
+    assert set(agreement.PRINTED_AS) < set(METHODS)
+
+
+def test_a_draw_changes_noise_and_folds_but_nothing_else():
+    one, same, other = (data.load("yeast-9", seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.candidates, same.candidates)
+    np.testing.assert_array_equal(one.fold, same.fold)
+    np.testing.assert_array_equal(one.truth, other.truth)
+    assert (one.candidates != other.candidates).any()
+    assert (one.fold != other.fold).any()
+    assert set(one.fold) == set(range(10))
+
+
+def test_the_committed_agreement_quotes_the_paper_and_holds_for_methods_from_authors_code():
+    lines = (agreement.ROOT / "docs/agreement.md").read_text().splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    assert rows[0][1:] == [method(name).TITLE for name in agreement.PRINTED_AS]
+    assert [row[0] for row in rows[1:]] == [*agreement.NAMES, "within one"]
+    paper = agreement.printed()
+    for setting, *cells in rows[1:-1]:
+        for name, cell in zip(agreement.PRINTED_AS, cells, strict=True):
+            _, printed, apart = cell.split(", ")
+            title = agreement.PRINTED_AS[name]
+            mean, std = (paper.loc[setting, f"{title} {of}"] for of in ("mean", "std"))
+            assert printed == f"{mean:.3f} ± {std:.3f}"
+            assert "reconstruction" in method(name).SOURCE or abs(float(apart)) <= 1

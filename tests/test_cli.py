@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from wscpml.baselines import METHODS
 from wscpml.cli import main
 from wscpml.datasets.registry import REGISTRY
 
@@ -83,6 +84,16 @@ def test_sparse_rows_are_counted_once_too(capsys):
     said = capsys.readouterr().out
     assert "duplicate rows      1" in said
     assert "values not 0        50.0%" in said
+
+
+def test_methods_lists_every_method_with_its_title_and_source(capsys):
+    main(["methods"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(METHODS)
+    by_name = {line.split()[0]: line for line in lines}
+    assert "PML-LENFN" in by_name["pml-lenfn"]
+    assert "PAMB-style" in by_name["pamb"]
+    assert "reconstruction" in by_name["pamb"]
 
 
 def test_the_command_is_installed_and_helps():

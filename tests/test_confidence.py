@@ -22,7 +22,7 @@ def test_theta_shrinks_with_the_rows_share_of_candidates():
 def test_a_fixed_theta_holds_for_all_rows():
     candidates = np.array([[0, 1], [1, 1], [1, 1]], dtype=np.uint8)
     B = confidence.build(X, candidates, POSITIVE, NEGATIVE, 0.3)
-    np.testing.assert_array_equal(B, [[0, 0.3], [0.3, 1], [1, 0.3]])
+    np.testing.assert_array_equal(B, np.float32([[0, 0.3], [0.3, 1], [1, 0.3]]))
 
 
 def test_a_row_as_near_to_both_prototypes_gets_theta():

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 from tests.conftest import ROOT
+from wscpml.baselines import METHODS, method
 
 README = (ROOT / "README.md").read_text()
 
@@ -27,6 +28,23 @@ def test_the_map_of_the_house_is_complete():
     inner = {name.rstrip("/") for indent, names in shown if indent for name in names.split()}
     assert outer == top
     assert inner == core
+
+
+def test_the_methods_are_those_there_are_under_the_titles_they_have():
+    section = re.search(r"## Other methods\n(.*?)\n## ", README, re.DOTALL).group(1)
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w-]+).*\| (.+) \|$", section, re.MULTILINE)
+    assert {name: title for name, title, _ in rows} == {n: method(n).TITLE for n in METHODS}
+    for name, _, source in rows:
+        assert ("a reconstruction" in source) == ("a reconstruction" in method(name).SOURCE)
+
+
+def test_the_example_of_other_methods_runs():
+    code = re.search(r"## Other methods\n.*?```python\n(.*?)```", README, re.DOTALL).group(1)
+    names = {}
+    exec(code, names)
+    shape = names["candidates"].shape
+    assert names["confidences"].shape == names["probabilities"].shape == shape
+    assert not names["confidences"][names["candidates"] == 0].any()
 
 
 def test_every_picture_and_page_is_there():

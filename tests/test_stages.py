@@ -221,7 +221,9 @@ def test_a_stage_refuses_a_harmed_input_before_it_writes(
     run_all(name)
     read = artifacts.read
     inputs = set()
-    monkeypatch.setattr(artifacts, "read", lambda path: inputs.add(Path(path)) or read(path))
+    monkeypatch.setattr(
+        artifacts, "read", lambda path, **ways: inputs.add(Path(path)) or read(path, **ways)
+    )
     STAGES[name](settings.load())
     declared = {file for path in paths(name, "deps") for file in files_in(path)}
     assert inputs

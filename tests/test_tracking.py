@@ -63,9 +63,7 @@ def a_result(model: Path, **changes) -> tracking.Result:
     """A result with a model of one feature and one label."""
     one = np.ones((1, 1), np.float32)
     network = Network(one, one[0], one, one[0])
-    whole = Model(
-        features.fit(one, "none", "none", 1, 1.0, np.random.default_rng(0)), network, ["x"], ["y"]
-    )
+    whole = Model(features.fit_scaling(one, "none"), network, ["x"], ["y"])
     artifacts.write_directory(model, whole.to_files())
     result = tracking.Result(
         name="a run",

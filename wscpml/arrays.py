@@ -1,5 +1,6 @@
 """What the mathematics of several stages shares."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ Matrix: TypeAlias = Any  # an Array, or a scipy CSR array
 DENSE_FROM = 0.1  # share of values other than 0
 WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
 ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
+NEAR_ONE = np.nextafter(1.0, 0.0)
 
 
 def squared_distances(X: Matrix, points: Matrix) -> Array:
@@ -50,6 +52,20 @@ def row_blocks(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+class Rows:
+    """Some rows of a matrix, which may be a memory map: taken, and changed, when asked for."""
+
+    def __init__(
+        self, matrix: Array, chosen: Array, change: Callable[[Array], Array] | None = None
+    ) -> None:
+        self.matrix, self.chosen, self.change = matrix, chosen, change
+        self.shape = (len(chosen), matrix.shape[1])
+
+    def __getitem__(self, rows: Any) -> Array:
+        taken = self.matrix[self.chosen[rows]]
+        return taken if self.change is None else self.change(taken)
+
+
 def weighted_mean(X: Array, weights: Array) -> Array:
     """Mean of the rows by their weights ``(n,)``, in float64; X may be a memory map."""
     blocks = row_blocks(len(X), ROWS_AT_ONCE)
@@ -72,6 +88,11 @@ def squeezed(scores: Array) -> Array:
     0.5 stays, with a slope of 1; unlike a cut at 0 and 1 it makes no ties.
     """
     return 0.5 + 0.5 * np.tanh(2 * (scores - 0.5))
+
+
+def unsqueezed(probabilities: Array) -> Array:
+    """The scores that `squeezed` made probabilities of, as far as their digits go."""
+    return 0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -NEAR_ONE, NEAR_ONE))
 
 
 def compact(X: Matrix) -> Matrix:

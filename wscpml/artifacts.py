@@ -9,26 +9,33 @@ import io
 import json
 import os
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Matrix, pack, unpack
+from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError
 
+MOST_IN_MEMORY = 1 << 30  # bytes of what need not be in memory at once
 
-def read(path: str | Path) -> Any:
-    """Content of an artifact; a missing or damaged file is a UserError that names it."""
+
+def read(path: str | Path, mapped: bool = False) -> Any:
+    """Content of an artifact; a missing or damaged file is a UserError that names it.
+
+    An array that is `mapped` stays on disk and may only be read.
+    """
     from safetensors import SafetensorError
 
     path = Path(path)
     try:
-        return _READERS[path.suffix](path)
+        return np.load(path, mmap_mode="r") if mapped else _READERS[path.suffix](path)
     except FileNotFoundError:
         reason = "is missing"
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, SafetensorError) as error:
@@ -36,13 +43,33 @@ def read(path: str | Path) -> Any:
     raise UserError(f"{path}: {reason}; `dvc checkout` gets it back, `dvc repro` makes it anew")
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """A dense matrix that comes in blocks of rows, so that it need not fit into memory."""
+
+    shape: tuple[int, int]
+    blocks: Iterable[Array]  # all of one type
+
+
 def read_matrix(directory: str | Path, name: str) -> Matrix:
-    """A matrix that `matrix_file` put into a directory."""
+    """A matrix that `matrix_file` put into a directory; a dense one stays on disk, mapped."""
     path = Path(directory) / f"{name}.npz"
-    return unpack(name, read(path)) if path.exists() else read(path.with_suffix(".npy"))
+    if path.exists():
+        return unpack(name, read(path))
+    return read(path.with_suffix(".npy"), mapped=True)
 
 
-def matrix_file(name: str, X: Matrix) -> dict[str, Any]:
+def scratch(shape: tuple[int, int]) -> Array:
+    """Room for a float32 matrix, in memory, or in a file without a name if it is large."""
+    size = 4 * shape[0] * shape[1]
+    if size <= MOST_IN_MEMORY:
+        return np.empty(shape, np.float32)
+    with tempfile.TemporaryFile(dir=".") as file:
+        file.truncate(size)
+        return np.memmap(file, np.float32, "r+", shape=shape)
+
+
+def matrix_file(name: str, X: Matrix | Blocks) -> dict[str, Any]:
     """File name and content for a matrix: `.npy` if it is dense, `.npz` if it is sparse."""
     return {f"{name}.npz": pack(name, X)} if sparse.issparse(X) else {f"{name}.npy": X}
 
@@ -133,6 +160,18 @@ def _read_parquet(path: Path) -> Any:
     return pd.read_parquet(path)
 
 
+def _write_npy(file: IO[bytes], array: Array | Blocks) -> None:
+    if not isinstance(array, Blocks):
+        np.save(file, array)
+        return
+    for number, block in enumerate(array.blocks):
+        if number == 0:
+            descr = np.lib.format.dtype_to_descr(block.dtype)
+            header = {"descr": descr, "fortran_order": False, "shape": array.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(block).data)
+
+
 def _write_safetensors(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
     from safetensors.numpy import save
 
@@ -155,7 +194,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
 }
 
 _WRITERS: dict[str, Callable[[IO[bytes], Any], object]] = {
-    ".npy": lambda file, array: np.save(file, array),
+    ".npy": _write_npy,
     ".npz": lambda file, arrays: np.savez(file, **arrays),
     ".safetensors": _write_safetensors,
     ".json": lambda file, data: file.write(

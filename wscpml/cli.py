@@ -1,4 +1,4 @@
-"""The command `wscpml`: data sets from the shell."""
+"""The command `wscpml`: data sets and methods from the shell."""
 
 import argparse
 import sys
@@ -19,13 +19,14 @@ def main(arguments: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="wscpml",
-        description="Partial multi-label learning: data sets from the shell.",
+        description="Partial multi-label learning: data sets and methods from the shell.",
         epilog="examples:\n"
         "  wscpml datasets\n"
         "  wscpml fetch emotions birds\n"
         "  wscpml describe emotions\n"
         "  wscpml describe songs.csv --tags tags --id song\n"
-        "  wscpml describe x.parquet tags.csv --id song",
+        "  wscpml describe x.parquet tags.csv --id song\n"
+        "  wscpml methods",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -36,6 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("fetch", help="get the files of named data sets, checked")
     fetch.add_argument("names", nargs="+", metavar="NAME", help="see `wscpml datasets`")
     fetch.set_defaults(run=_fetch)
+
+    methods = commands.add_parser("methods", help="list the methods to compare with")
+    methods.set_defaults(run=_methods)
 
     describe = commands.add_parser(
         "describe", help="say what is understood of a data set, before anything runs"
@@ -103,6 +107,14 @@ def _describe(options: argparse.Namespace) -> None:
     print(describe(data))
     for warning in warnings:
         print(f"warning: {warning}")
+
+
+def _methods(_: argparse.Namespace) -> None:
+    from wscpml.baselines import METHODS, method
+
+    print(f"{'name':12}{'title':14}source")
+    for name in METHODS:
+        print(f"{name:12}{method(name).TITLE:14}{method(name).SOURCE}")
 
 
 def _set_behind(name: str) -> str:

@@ -58,15 +58,23 @@ class FeatureMap:
             X = sparse.csr_array(X)
         return self.map_scaled(self.scale(X))
 
-    def map_scaled(self, scaled: Matrix) -> Array:
-        """The same for rows that are scaled already."""
-        if not self.anchors.shape[0]:
-            return to_dense(scaled).astype(np.float32)
-        mapped = np.empty((scaled.shape[0], self.whitening.shape[1]), np.float32)
-        for rows in row_blocks(len(mapped), ROWS_AT_ONCE):
-            kernel = _kernel(scaled[rows], self.anchors, self.bandwidth, self.exponent)
-            mapped[rows] = (kernel - self.centre) @ self.whitening
+    def map_scaled(self, scaled: Matrix, out: Array | None = None) -> Array:
+        """The same for rows that are scaled already, into `out` if it is given."""
+        n, kernel = scaled.shape[0], self.anchors.shape[0] > 0
+        mapped = np.empty((n, self.size), np.float32) if out is None else out
+        for rows in row_blocks(n, ROWS_AT_ONCE):
+            mapped[rows] = self._kernel_map(scaled[rows]) if kernel else to_dense(scaled[rows])
         return mapped
+
+    def _kernel_map(self, scaled: Matrix) -> Array:
+        values = _kernel(scaled, self.anchors, self.bandwidth, self.exponent)
+        values -= self.centre
+        return values @ self.whitening
+
+    @property
+    def size(self) -> int:
+        """How many features rows are mapped to."""
+        return int((self.whitening if self.anchors.shape[0] else self.anchors).shape[1])
 
     def to_arrays(self) -> dict[str, Array]:
         """All of it as named arrays, ready for a file."""

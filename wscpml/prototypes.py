@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks
 
 
 def memberships(labels: Array) -> Array:
@@ -13,9 +13,10 @@ def memberships(labels: Array) -> Array:
 def centroids(X: Matrix, weights: Array) -> Array:
     """Weighted mean of the rows for each label (Eq. 2); NaN for a label without weight."""
     total = weights.sum(axis=0)[:, None]
-    return np.divide(
-        weights.T @ X, total, out=np.full((len(total), X.shape[1]), np.nan), where=total > 0
-    )
+    sums = np.zeros((len(total), X.shape[1]))
+    for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+        sums += weights[rows].T @ X[rows]
+    return np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
 
 
 def learn(X: Matrix, candidates: Array) -> tuple[Array, Array]:

@@ -1,1 +1,32 @@
-"""The comparison methods, one file each, behind one interface (base.py)."""
+"""All methods, behind one interface (base.py), by name."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from wscpml.errors import UserError
+
+if TYPE_CHECKING:
+    from wscpml.baselines.base import Method
+
+METHODS = {  # module and class, imported once asked for
+    "wsc-pml": "estimator:WSCPML",
+    "pml-ni": "baselines.pml_ni:PMLNI",
+    "nlr": "baselines.nlr:NLR",
+    "pml-lenfn": "baselines.pml_lenfn:PMLLENFN",
+    "pamb": "baselines.pamb:PAMB",
+    "pml-fp": "baselines.pml_fp:PMLfp",
+    "fbd": "baselines.fbd:FBD",
+    "br": "baselines.br:BR",
+    "krr-c": "baselines.ridge:KernelRidge",
+    "rf-c": "baselines.forest:Forest",
+    "ml-knn": "baselines.ml_knn:MLkNN",
+    "oracle": "baselines.br:Oracle",
+}
+
+
+def method(name: str) -> "type[Method]":
+    """The class of that name."""
+    if name not in METHODS:
+        raise UserError(f"{name}: no such method; known are {', '.join(METHODS)}")
+    module, _, kind = METHODS[name].partition(":")
+    return getattr(import_module(f"wscpml.{module}"), kind)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wscpml import features
-from wscpml.arrays import Array, Matrix, squeezed, to_dense
+from wscpml.arrays import Array, Matrix, to_dense
 
 EVEN = 0.5  # a probability from here on is a label
 
@@ -34,6 +34,8 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     SOURCE: ClassVar[str]  # whose method it is
     GRID: ClassVar[dict[str, list[Any]]] = {}  # the recommended values of its parameters
     SCALING: ClassVar[str] = "minmax"
+    FEWEST_ROWS: ClassVar[int] = 1
+    NEEDS_TRUTH: ClassVar[bool] = False  # whether `fit` is to be given the truth for candidates
 
     random_state: Any
 
@@ -51,7 +53,15 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=np.float64)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            multi_output=True,
+            dtype=np.float64,
+            ensure_min_samples=self.FEWEST_ROWS,
+        )
         candidates = self._encoded(y)
         rng = np.random.default_rng(self.random_state)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -103,23 +113,3 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         return tags
-
-
-class LinearScores:
-    """Prediction by a linear map of the features, fitted to labels of 0 and 1."""
-
-    weight_: Array  # (d, q)
-    bias_: Array  # (q,)
-
-    def _probabilities(self, X: Matrix) -> Array:
-        return squeezed(X @ self.weight_ + self.bias_)
-
-
-def on_top(probabilities: Array, share: float = 0.9) -> Array:
-    """Labels whose score, min-max scaled within its row, is at least `share`.
-
-    A row whose labels all score the same has none that stands out; then the usual half decides.
-    """
-    low, high = (f(axis=1, keepdims=True) for f in (probabilities.min, probabilities.max))
-    scaled = (probabilities - low) / np.where(high > low, high - low, 1)
-    return np.where(high > low, scaled >= share, probabilities >= EVEN)

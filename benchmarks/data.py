@@ -1,0 +1,40 @@
+"""The paper's settings as the benchmarks take them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wscpml.arrays import Array, Matrix, compact
+from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml.noise import pad_candidates
+from wscpml.randomness import stream
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set with candidates, and the fold of each row."""
+
+    X: Matrix  # (n, d)
+    truth: Array  # (n, q)
+    candidates: Array  # (n, q)
+    fold: Array  # (n,)
+
+
+def load(name: str, seed: int, folds: int = 10) -> Setting:
+    """A setting such as birds-4, or a set with candidates; noise and folds as the pipeline's."""
+    dataset, r = SETTINGS.get(name, (name, 0))
+    data = REGISTRY[dataset].load()
+    assert data.truth is not None
+    candidates = data.candidates
+    if candidates is None:
+        candidates = pad_candidates(data.truth, r, stream(seed, "noise"))
+    fold = stream(seed, "split").permutation(np.arange(len(data.truth)) % folds)
+    return Setting(compact(data.features), data.truth, candidates, fold)
+
+
+def missing(name: str) -> str | None:
+    """What to do about a setting whose files are not here."""
+    dataset = SETTINGS.get(name, (name, 0))[0]
+    if REGISTRY[dataset].availability() in ("here", "built in"):
+        return None
+    return f"not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`"
