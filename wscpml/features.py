@@ -23,7 +23,7 @@ from wscpml.arrays import (
 )
 
 MOST_LEVELS = 1000  # quantiles that are kept of a column
-MOST_ANCHORS = 6000  # their kernel is factorised
+FEWEST_ANCHORS, MOST_ANCHORS = 2000, 6000  # their kernel is factorised
 MOST_ROWS = 50_000  # that scaling and centre are fitted on; of more, every second, third, ...
 ROWS_AT_ONCE = 1024  # whose kernel to all anchors is held at a time
 EXPONENTS = {"laplace": 0.5, "rbf": 1.0}
@@ -107,7 +107,8 @@ def fit(
     scaling_only = fit_scaling(X, scaling)
     if kernel == "none":
         return scaling_only
-    chosen = rng.choice(n, size=min(anchors_per_feature * d, n, MOST_ANCHORS), replace=False)
+    wanted = min(max(anchors_per_feature * d, FEWEST_ANCHORS), MOST_ANCHORS)
+    chosen = rng.choice(n, size=min(wanted, n), replace=False)
     anchors, scaled = (scaling_only.scale(rows) for rows in (X[np.sort(chosen)], _sample(X)))
     exponent = EXPONENTS[kernel]
     width = bandwidth * _mean_squared_distance(scaled, anchors) or 1.0
