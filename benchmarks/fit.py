@@ -10,10 +10,9 @@ yeast-9.
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,7 +20,7 @@ from tqdm import tqdm
 
 from benchmarks import ROOT
 from wscpml import classifier, clustering, confidence, features, metrics, noise, prototypes, ridge
-from wscpml.arrays import Array, compact
+from wscpml.arrays import Array, Matrix, compact
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
@@ -30,6 +29,16 @@ HEADS = ("network", "kernel_ridge")
 LABELS = ("candidates", "pseudo_labels", "truth")
 EVEN = 0.5
 NAMES = ("emotions-4", "birds-4", "yeast-9", "medical-7", "image-3", "Mirflickr", "corel5k-9")
+
+
+@dataclass(frozen=True)
+class Data:
+    """A setting: its rows, their fold, and candidates of one or more noise draws."""
+
+    X: Matrix
+    truth: Array
+    candidates: list[Array]
+    split: Array
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,38 @@ class Fold:
     pseudo_labels: Array
 
 
-def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
+def load_setting(name: str, settings: Settings, draws: Sequence[int]) -> Data:
+    """Load a data set that is there, with the folds and the noise that the stages give it."""
+    dataset, r = SETTINGS.get(name, (name, 0))
+    data = REGISTRY[dataset].load()
+    truth = data.truth
+    assert truth is not None
+    candidates = [
+        noise.pad_candidates(truth, r, stream(seed, "noise"))
+        if data.candidates is None
+        else data.candidates
+        for seed in draws
+    ]
+    split = stream(settings.seed, "split").permutation(np.arange(len(truth)) % settings.split.folds)
+    return Data(compact(data.features), truth, candidates, split)
+
+
+def those_here(names: Iterable[str]) -> Iterator[str]:
+    """The settings whose files are there; says which are not."""
+    for name in names:
+        dataset = SETTINGS.get(name, (name, 0))[0]
+        if REGISTRY[dataset].availability() in ("here", "built in"):
+            yield name
+        else:
+            print(f"{name:14}not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`")
+
+
+def precision(truth: Array, scores: Array) -> float | None:
+    """Average precision of the rows that can be ranked."""
+    return metrics.evaluate(truth, scores, EVEN)["average_precision"]
+
+
+def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
     """Map and cluster as the pipeline's stages do."""
     Y = candidates[~test]
     anchors = stream(settings.seed, "anchors")
@@ -66,16 +106,9 @@ def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Set
 
 def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
     """Mean figures of one setting over its first folds."""
-    dataset, r = SETTINGS.get(name, (name, 0))
-    data = REGISTRY[dataset].load()
-    X, truth = compact(data.features), data.truth
-    assert truth is not None
-    candidates = data.candidates
-    if candidates is None:
-        candidates = noise.pad_candidates(truth, r, stream(settings.seed, "noise"))
-    split = stream(settings.seed, "split").permutation(np.arange(len(truth)) % settings.split.folds)
+    data = load_setting(name, settings, [settings.seed])
     folds = [
-        one_fold(X, truth, candidates, split == fold, settings)
+        one_fold(data.X, data.truth, data.candidates[0], data.split == fold, settings)
         for fold in tqdm(range(count), desc=name, disable=None, leave=False)
     ]
     figures = {
@@ -107,9 +140,7 @@ def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
         }
         for kind in HEADS:
             figures[f"{kind}.{labels}"] = _mean(
-                metrics.evaluate(fold.test_truth, head.predict_proba(fold.test), EVEN)[
-                    "average_precision"
-                ]
+                precision(fold.test_truth, head.predict_proba(fold.test))
                 for fold, head in zip(folds, heads[kind], strict=True)
             )
     return figures
@@ -142,11 +173,7 @@ def main() -> None:
     print(
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
-    for name in names:
-        dataset = SETTINGS.get(name, (name, 0))[0]
-        if REGISTRY[dataset].availability() not in ("here", "built in"):
-            print(f"{name:14}not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`")
-            continue
+    for name in those_here(names):
         with threadpool_limits(1, "blas"):  # as the stages do
             found = measure(name, folds, settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}
