@@ -193,7 +193,7 @@ def random_starts(
 def _of_quasi_newton(
     fold: Split, problem: classifier.Problem, starts: Callable[..., tuple], settings: Settings
 ) -> Row:
-    """Full-batch L-BFGS, stopped as `classifier.fit_all` stops: by the same held-out rows."""
+    """Full-batch L-BFGS, for as many iterations as the rows that `fit_all` holds out find best."""
     problem = classifier._ready(problem, problem.X.shape[1])
     held_out, training, everything = classifier._split(
         problem, settings.classifier.validation_share
