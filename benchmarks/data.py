@@ -1,9 +1,11 @@
 """The paper's settings as the benchmarks take them."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from wscpml import metrics
 from wscpml.arrays import Array, Matrix, compact
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.noise import pad_candidates
@@ -38,3 +40,17 @@ def missing(name: str) -> str | None:
     if REGISTRY[dataset].availability() in ("here", "built in"):
         return None
     return f"not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`"
+
+
+def those_here(names: Iterable[str]) -> Iterator[str]:
+    """The settings whose files are here; says which are not."""
+    for name in names:
+        if reason := missing(name):
+            print(f"{name:14}{reason}")
+        else:
+            yield name
+
+
+def precision(truth: Array, scores: Array) -> float | None:
+    """Average precision of the rows that can be ranked."""
+    return metrics.evaluate(truth, scores, 0.5)["average_precision"]

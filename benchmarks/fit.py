@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,7 +20,7 @@ from tqdm import tqdm
 
 from benchmarks import ROOT, data
 from wscpml import classifier, clustering, confidence, features, metrics, prototypes, ridge
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -44,7 +43,7 @@ class Fold:
     pseudo_labels: Array
 
 
-def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
+def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
     """Map and cluster as the pipeline's stages do."""
     Y = candidates[~test]
     anchors = stream(settings.seed, "anchors")
@@ -99,9 +98,7 @@ def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
         }
         for kind in HEADS:
             figures[f"{kind}.{labels}"] = _mean(
-                metrics.evaluate(fold.test_truth, head.predict_proba(fold.test), EVEN)[
-                    "average_precision"
-                ]
+                data.precision(fold.test_truth, head.predict_proba(fold.test))
                 for fold, head in zip(folds, heads[kind], strict=True)
             )
     return figures
@@ -134,10 +131,7 @@ def main() -> None:
     print(
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
-    for name in names:
-        if reason := data.missing(name):
-            print(f"{name:14}{reason}")
-            continue
+    for name in data.those_here(names):
         with threadpool_limits(1, "blas"):  # as the stages do
             found = measure(name, folds, settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}

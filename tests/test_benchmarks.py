@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import agreement, data, fit, methods, pipeline, readers
+from benchmarks import agreement, data, defaults, fit, methods, pipeline, readers
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import SETTINGS
 
@@ -132,3 +132,28 @@ def test_the_committed_agreement_quotes_the_paper_and_holds_for_methods_from_aut
             mean, std = (paper.loc[setting, f"{title} {of}"] for of in ("mean", "std"))
             assert printed == f"{mean:.3f} ± {std:.3f}"
             assert "reconstruction" in method(name).SOURCE or abs(float(apart)) <= 1
+
+
+def test_the_study_of_defaults_fills_its_tables(quick, capsys):
+    figures = quick(defaults)
+    ours = figures["A.yeast-9.quantile, rbf 0.7.ap"]
+    assert ours == figures["C.yeast-9.energy 0.999.ap"] > 0.6
+    assert ours == pytest.approx(figures["B.yeast-9.leave-one-out average precision.ap"])
+    rules = {key: value for key, value in figures.items() if key[0] == "B" and key.endswith(".ap")}
+    assert max(rules.values()) == rules["B.yeast-9.best in hindsight, by the truth.ap"]
+    ranks = [figures[f"C.yeast-9.energy {energy}.rank"] for energy in defaults.ENERGIES]
+    assert ranks == sorted(set(ranks))
+    for start in ("closed form", "random"):
+        trained = figures[f"D.yeast-9.{start}, L-BFGS 100.loss"]
+        assert trained < figures["D.yeast-9.random, AdamW 20, rate 0.003.loss"]
+    printed = capsys.readouterr().out
+    for letter, (title, *_) in defaults.STUDIES.items():
+        assert f"## {letter}. {title}\n\n|  | yeast-9 | mean | short |\n| --- |" in printed
+
+
+def test_the_study_of_defaults_says_what_it_could_not_measure(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("WSCPML_DATA", raising=False)
+    monkeypatch.setenv("WSCPML_CACHE", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["defaults", "birds-4"])
+    defaults.main()
+    assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
