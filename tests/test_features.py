@@ -87,7 +87,7 @@ def test_test_rows_are_scaled_as_the_training_rows_were():
 
 @pytest.mark.parametrize(("kernel", "power"), [("rbf", 1), ("laplace", 0.5)])
 def test_inner_products_of_mapped_rows_are_the_kernel(kernel, power):
-    rows = X[:12]  # fewer than 5 d: every row is an anchor, and the map is exact
+    rows = X[:12]  # so few that every row is an anchor, and the map is exact
     mapped = fit(rows, kernel=kernel)
     scaled = fit(rows)(rows).astype(float)
     distances = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
@@ -99,9 +99,18 @@ def test_inner_products_of_mapped_rows_are_the_kernel(kernel, power):
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)
 
 
+def test_there_are_as_many_anchors_as_the_features_ask_for_within_bounds(monkeypatch):
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 7)
+    assert fit(kernel="rbf").anchors.shape == (15, 3)
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 20)
+    assert fit(kernel="rbf").anchors.shape == (20, 3)
+    monkeypatch.setattr(features, "MOST_ANCHORS", 9)
+    assert fit(kernel="rbf").anchors.shape == (9, 3)
+
+
 def test_the_rank_is_what_the_energy_asks_for():
     whole, most = fit(kernel="rbf"), fit(kernel="rbf", energy=0.9)
-    assert whole.whitening.shape == (15, 15)
+    assert whole.whitening.shape == (30, 30)
     strengths = 1 / (whole.whitening**2).sum(axis=0)  # columns are unit vectors / sqrt(strength)
     share = np.cumsum(strengths) / strengths.sum()
     rank = most.whitening.shape[1]
