@@ -64,8 +64,13 @@ def one_fold(X: Any, truth: Array, candidates: Array, test: Array, settings: Set
     )
 
 
-def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
-    """Mean figures of one setting over its first folds."""
+def available(name: str) -> bool:
+    """If a setting's files are there."""
+    return REGISTRY[SETTINGS.get(name, (name, 0))[0]].availability() in ("here", "built in")
+
+
+def first_folds(name: str, count: int, settings: Settings) -> list[Fold]:
+    """The first folds of a setting."""
     dataset, r = SETTINGS.get(name, (name, 0))
     data = REGISTRY[dataset].load()
     X, truth = compact(data.features), data.truth
@@ -74,10 +79,14 @@ def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
     if candidates is None:
         candidates = noise.pad_candidates(truth, r, stream(settings.seed, "noise"))
     split = stream(settings.seed, "split").permutation(np.arange(len(truth)) % settings.split.folds)
-    folds = [
+    return [
         one_fold(X, truth, candidates, split == fold, settings)
         for fold in tqdm(range(count), desc=name, disable=None, leave=False)
     ]
+
+
+def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
+    """Mean figures of some folds."""
     figures = {
         "auc.pi": _mean(metrics.noise_auc(_of_candidates(f), f.memberships) for f in folds),
         "auc.F": _mean(
@@ -143,12 +152,12 @@ def main() -> None:
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
     for name in names:
-        dataset = SETTINGS.get(name, (name, 0))[0]
-        if REGISTRY[dataset].availability() not in ("here", "built in"):
+        if not available(name):
+            dataset = SETTINGS.get(name, (name, 0))[0]
             print(f"{name:14}not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`")
             continue
         with threadpool_limits(1, "blas"):  # as the stages do
-            found = measure(name, folds, settings)
+            found = measure(first_folds(name, folds, settings), settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}
         print(f"{name:14}" + "".join(f"{found[column]:8.3f}" for column in columns), flush=True)
     if options.json:
