@@ -193,10 +193,11 @@ class _Pairs(_Block):
         return torch.sparse.sampled_addmm(pattern, rows, points.T, beta=0).values()
 
     def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
-        return of_rows[self.row] + of_labels[self.label]
+        return of_rows.index_select(0, self.row).add_(of_labels.index_select(0, self.label))
 
     def row_sums(self, values: "Tensor") -> "Tensor":
-        return values.new_zeros(self.shape[0]).index_add_(0, self.row, values)[self.row]
+        row = self.row
+        return values.new_zeros(self.shape[0]).index_add_(0, row, values).index_select(0, row)
 
     def label_sums(self, values: "Tensor") -> "Tensor":
         return values.new_zeros(self.shape[1]).index_add_(0, self.label, values)
@@ -208,10 +209,8 @@ class _Pairs(_Block):
             spread = weights.new_zeros(self.shape)
             spread[self.row, self.label] = weights
             return super().gathered(spread, transposed)
-        by_label = csr_tensor(
-            self.starts, self.row[self.by_label], weights[self.by_label], self.shape[::-1]
-        )
-        return by_label @ transposed.T
+        row, weights = (values.index_select(0, self.by_label) for values in (self.row, weights))
+        return csr_tensor(self.starts, row, weights, self.shape[::-1]) @ transposed.T
 
     def of_candidates(self, values: "Tensor", _: sparse.csr_array) -> Array:
         return values.cpu().numpy()
