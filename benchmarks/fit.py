@@ -62,13 +62,17 @@ def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: 
     )
 
 
-def measure(name: str, count: int, settings: Settings) -> dict[str, float]:
-    """Mean figures of one setting over its first folds."""
+def first_folds(name: str, count: int, settings: Settings) -> list[Fold]:
+    """The first folds of a setting."""
     given = data.load(name, settings.seed, settings.split.folds)
-    folds = [
+    return [
         one_fold(given.X, given.truth, given.candidates, given.fold == fold, settings)
         for fold in tqdm(range(count), desc=name, disable=None, leave=False)
     ]
+
+
+def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
+    """Mean figures of some folds."""
     figures = {
         "auc.pi": _mean(metrics.noise_auc(_of_candidates(f), f.memberships) for f in folds),
         "auc.F": _mean(
@@ -133,7 +137,7 @@ def main() -> None:
     )
     for name in data.those_here(names):
         with threadpool_limits(1, "blas"):  # as the stages do
-            found = measure(name, folds, settings)
+            found = measure(first_folds(name, folds, settings), settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}
         print(f"{name:14}" + "".join(f"{found[column]:8.3f}" for column in columns), flush=True)
     if options.json:

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import agreement, data, defaults, fit, methods, pipeline, readers
+from benchmarks import agreement, data, defaults, engine, fit, methods, pipeline, readers
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import SETTINGS
 
@@ -157,3 +157,20 @@ def test_the_study_of_defaults_says_what_it_could_not_measure(monkeypatch, tmp_p
     monkeypatch.setattr("sys.argv", ["defaults", "birds-4"])
     defaults.main()
     assert "birds-4       not measured: set WSCPML_DATA" in capsys.readouterr().out
+
+
+def test_the_engine_benchmark_sets_every_bar_beside_its_figure(quick, capsys):
+    figures = quick(engine)
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert engine.BARS.keys() | figures.keys() == lines.keys()
+    for name in engine.BARS:
+        assert lines[name].endswith("met" if name in figures else "not measured")
+    assert {"pairs.cross_at", "network.yeast-9.faster", "together.yeast-9.faster"} <= figures.keys()
+    assert min(figures.values()) > 0
+
+
+def test_a_loss_that_the_textbook_did_not_reach_is_told():
+    figures = {"network.x.faster": 20.0, "network.x.loss": 1.0, "network.x.textbook_loss": 2.0}
+    assert ">20.000" in engine.line("network.x.faster", figures)
+    figures["network.x.textbook_loss"] = 1.0
+    assert ">" not in engine.line("network.x.faster", figures)

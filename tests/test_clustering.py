@@ -251,6 +251,15 @@ def test_rows_may_stay_on_disk(path, tmp_path):
     assert_same(from_disk, from_memory, 0)
 
 
+@pytest.mark.parametrize("kind", [np.copy, sparse.csr_array])
+def test_inputs_stay_as_they_are(path, kind):
+    X, Y, B = (kind(m.astype(np.float32)) if k else m for k, m in enumerate(example()))
+    before = X.copy(), Y.copy(), B.copy()
+    clustering.cluster(X, Y, B, 1.0, 1.0, "paper", 3, 1e-9)
+    for now, then in zip((X, Y, B), before, strict=True):
+        assert abs(now - then).max() == 0
+
+
 def test_an_unknown_device_is_told():
     X, Y, B = example(n=10)
     if torch.cuda.is_available():

@@ -11,7 +11,7 @@ are float32, sums over blocks float64. Where few labels are candidates, a block 
 candidate pairs alone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
 TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
-PAIRS_BELOW = 0.3  # share of candidates; `python -m benchmarks.engine` measures where they cross
+PAIRS_BELOW = 0.2  # share of candidates; `python -m benchmarks.engine` measures where they cross
 BLOCK, PAIRS_BLOCK = 1 << 18, 1 << 20  # values of X or F that a block holds: it stays in the cache
 STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
 
@@ -103,6 +103,7 @@ class _Block:
         X: Matrix,
         candidates: Matrix,
         confidence: Matrix,
+        found: Sequence[Array],
         rows: slice,
         centre: Array,
         tensor: "Callable[[Array], Tensor]",
@@ -113,12 +114,12 @@ class _Block:
             self.norms = tensor(squared_norms(X[rows]))
         else:
             self.norms = tensor(squared_norms(X[rows] - centre))
-        self._start(candidates[rows], confidence[rows])
+        self._start(candidates, confidence, found)
 
-    def _start(self, candidates: Matrix, confidence: Matrix) -> None:
-        self.B = self.tensor(confidence)
-        self.F = self.tensor(candidates)
-        self.pi = self.tensor(memberships(candidates))
+    def _start(self, candidates: Matrix, confidence: Matrix, _: Sequence[Array]) -> None:
+        self.B = self.tensor(confidence[self.rows])
+        self.F = self.tensor(candidates[self.rows]).clone()
+        self.pi = self.tensor(memberships(candidates[self.rows]))
 
     def load(self) -> "tuple[Tensor, Tensor]":
         """The rows and their transpose; dense ones are read anew each time."""
@@ -155,20 +156,33 @@ class _Block:
 class _Pairs(_Block):
     """Some rows with F, Pi and B of their candidates alone, each ``(pairs,)``, row by row."""
 
-    def _start(self, candidates: sparse.csr_array, confidence: sparse.csr_array) -> None:
+    def _start(
+        self, candidates: sparse.csr_array, confidence: sparse.csr_array, found: Sequence[Array]
+    ) -> None:
         import torch
 
-        row, label = _places(candidates)
+        ends = candidates.indptr[self.rows.start : self.rows.stop + 1]
+        pairs = slice(ends[0], ends[-1])
+        label, counts = candidates.indices[pairs], np.diff(ends)
         by_label = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[by_label], np.arange(candidates.shape[1] + 1))
-        self.shape = candidates.shape
-        self.B = self.tensor(confidence.data)
-        self.F = torch.ones_like(self.B)
-        self.pi = self.tensor(1 / np.diff(candidates.indptr)[row])
-        whole = (row, label, candidates.indptr, by_label, row[by_label], starts)
-        self.row, self.label, self.ends, self.by_label, self.row_by_label, self.starts = (
-            torch.from_numpy(array.astype(np.int32)).to(self.B.device) for array in whole
+        self.shape = len(counts), candidates.shape[1]
+        self.B, self.F, self.pi = (
+            self.tensor(values[pairs]) for values in (confidence.data, *found)
+        )  # in the same memory, as labels are
+        self.F.fill_(1)
+        self.pi.copy_(torch.from_numpy(np.repeat(1 / np.maximum(counts, 1), counts)))
+        self.label, self.ends, self.by_label, self.starts = (
+            to_tensor(array, self.B.device, torch.int32)
+            for array in (label, ends - ends[0], by_label, starts)
         )
+
+    @property
+    def row(self) -> "Tensor":
+        """The row of each pair; made anew each time, which takes less than the memory is worth."""
+        import torch
+
+        return torch.repeat_interleave(self.ends.diff())
 
     def products(self, rows: "Tensor", points: "Tensor") -> "Tensor":
         import torch
@@ -179,10 +193,11 @@ class _Pairs(_Block):
         return torch.sparse.sampled_addmm(pattern, rows, points.T, beta=0).values()
 
     def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
-        return of_rows[self.row] + of_labels[self.label]
+        return of_rows.index_select(0, self.row).add_(of_labels.index_select(0, self.label))
 
     def row_sums(self, values: "Tensor") -> "Tensor":
-        return values.new_zeros(self.shape[0]).index_add_(0, self.row, values)[self.row]
+        row = self.row
+        return values.new_zeros(self.shape[0]).index_add_(0, row, values).index_select(0, row)
 
     def label_sums(self, values: "Tensor") -> "Tensor":
         return values.new_zeros(self.shape[1]).index_add_(0, self.label, values)
@@ -194,10 +209,8 @@ class _Pairs(_Block):
             spread = weights.new_zeros(self.shape)
             spread[self.row, self.label] = weights
             return super().gathered(spread, transposed)
-        by_label = csr_tensor(
-            self.starts, self.row_by_label, weights[self.by_label], self.shape[::-1]
-        )
-        return by_label @ transposed.T
+        row, weights = (values.index_select(0, self.by_label) for values in (self.row, weights))
+        return csr_tensor(self.starts, row, weights, self.shape[::-1]) @ transposed.T
 
     def of_candidates(self, values: "Tensor", _: sparse.csr_array) -> Array:
         return values.cpu().numpy()
@@ -257,8 +270,9 @@ def cluster(
     else:
         kind, size = _Block, BLOCK // max(d if narrow else 1, q)
         candidates, confidence = to_dense(candidates), to_dense(confidence)
-    taking_part = (np.diff(pattern.indptr) > 0).astype(float)
-    centre = weighted_mean(X, taking_part) if narrow else np.zeros(d)
+    taking_part = np.diff(pattern.indptr) > 0
+    centre = weighted_mean(X, taking_part.astype(float)) if narrow else np.zeros(d)
+    found = [np.empty(pattern.nnz, np.float32 if rule == "paper" else np.float64) for _ in "FP"]
 
     def visit(run: Parallel, work: Callable[[_Block, _Sums], None]) -> _Sums:
         def along(strip: Iterable[_Block]) -> _Sums:
@@ -279,18 +293,18 @@ def cluster(
         rows, transposed = block.load()
         distances = block.across(block.norms, offsets)
         distances = distances.sub_(block.products(rows, apart), alpha=2).clamp_min_(0)
-        previous = block.F
-        block.F = update_pseudo_labels(distances, block.B, block.pi, alpha, beta)
-        costs = membership_costs(distances, block.F, alpha)
-        block.pi = update_memberships(costs, block.F, rule, block.row_sums)
+        F = update_pseudo_labels(distances, block.B, block.pi, alpha, beta)
+        costs = membership_costs(distances, F, alpha)
+        sums.change += float(block.F.sub_(F).norm()) ** 2
+        block.F.copy_(F)
+        block.pi.copy_(update_memberships(costs, F, rule, block.row_sums))
         sums.take(block, transposed)
         sums.objective += objective(costs, block.B, block.pi, block.F, beta)
-        sums.change += float(previous.sub_(block.F).norm()) ** 2
 
     course: list[tuple[float, float]] = []
     with in_parallel(where) as run:
         blocks = [
-            kind(X, candidates, confidence, rows, centre, tensor)
+            kind(X, candidates, confidence, found, rows, centre, tensor)
             for rows in row_blocks(n, max(64, size))
         ]
         strips = [blocks[part] for part in row_blocks(len(blocks), -(-len(blocks) // STRIPS))]
@@ -310,12 +324,11 @@ def cluster(
                 break
     table = pd.DataFrame(course, columns=["objective", "change"])
     table.insert(0, "iteration", table.index + 1)
-    F, pi = (
-        _with_values(
-            pattern, np.concatenate([b.of_candidates(getattr(b, k), pattern) for b in blocks])
-        )
-        for k in ("F", "pi")
-    )
+    for block in blocks:
+        pairs = slice(pattern.indptr[block.rows.start], pattern.indptr[block.rows.stop])
+        for whole, values in zip(found, (block.F, block.pi), strict=True):
+            whole[pairs] = block.of_candidates(values, pattern)
+    F, pi = (_with_values(pattern, values) for values in found)
     return Clustering(F, pi, prototypes.cpu().numpy(), table, converged=change < tolerance)
 
 
