@@ -89,7 +89,7 @@ def splits(data: Data, folds: int, settings: Settings, **changes: object) -> Ite
 
 def maps(data: Data, folds: int, settings: Settings) -> Rows:
     """Table A: scaling, kernel and bandwidth, with the ridge on top."""
-    kernels = [*product(("laplace", "rbf"), (0.35, 0.7, 1.4)), ("none", 1.0)]
+    kernels = [*product(("laplace", "rbf"), (0.25, 0.5, 1.0)), ("none", 1.0)]
     return {
         f"{scaling}, {kernel}" + (f" {bandwidth:g}" if kernel != "none" else ""): _of_ridge(
             splits(data, folds, settings, scaling=scaling, kernel=kernel, bandwidth=bandwidth)

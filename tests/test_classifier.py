@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from scipy.optimize import minimize
 
 from wscpml import classifier, devices, ridge
 from wscpml.errors import UserError
@@ -55,11 +56,40 @@ def test_the_recorded_loss_is_the_hybrid_loss_of_the_start_on_rows_held_out():
     F = Y * np.random.default_rng(1).random(Y.shape)
     _, course = fit(X, Y, F)
     rows = np.random.default_rng(0).permutation(50)[:10]
-    line = ridge.fit(X.astype(np.float32), Y, F.astype(np.float32)).without(rows)
-    logit = 10 * np.tanh(0.4 * (X[rows] @ line.weight)) + 4 * (line.bias - 0.5)
+    closed_form = ridge.fit(X.astype(np.float32), Y, F.astype(np.float32))
+    line = closed_form.without(rows)
+    slope, offset = classifier._calibrated(closed_form.left_out, Y, F)
+    logit = 10 * np.tanh(0.1 * slope * (X[rows] @ line.weight)) + slope * line.bias + offset
     p = 1 / (1 + np.exp(-logit))
     hybrid = F[rows] * np.log(p) + (1 - Y[rows]) * np.log(1 - p)
     assert course.validation_loss[0] == pytest.approx(-hybrid.sum(axis=1).mean(), rel=1e-5)
+
+
+def test_calibrated_scores_have_the_least_hybrid_loss_of_all_slopes_and_offsets():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((300, 4)) < [0.5, 0.1, 0.02, 0.9]).astype(np.uint8)
+    F, scores = Y * rng.uniform(0.5, 1, Y.shape), 0.4 * Y + rng.normal(size=Y.shape) * 0.3
+    slope, offset = classifier._calibrated(scores, Y, F)
+    for j in range(4):
+        u = (scores[:, j] - scores[:, j].mean()) / scores[:, j].std()
+
+        def loss(ab, j=j, u=u):
+            logit = ab[0] * u + ab[1]
+            likely = F[:, j] * np.logaddexp(0, -logit) + (1 - Y[:, j]) * np.logaddexp(0, logit)
+            return likely.sum() + 0.5 * ab[0] ** 2 + 0.05 * ab[1] ** 2
+
+        a = slope[j] * scores[:, j].std()
+        found = (a, offset[j] + slope[j] * scores[:, j].mean())
+        np.testing.assert_allclose(found, minimize(loss, [0, 0], tol=1e-10).x, atol=1e-4)
+
+
+def test_labels_that_are_never_or_always_there_have_finite_logits():
+    Y = np.zeros((20, 2), np.uint8)
+    Y[:, 1] = 1
+    slope, offset = classifier._calibrated(Y.astype(float), Y, Y.astype(float))
+    assert np.isfinite(slope).all()
+    assert offset[0] < -2
+    assert (slope + offset)[1] > 2
 
 
 def test_training_brings_both_losses_down():

@@ -14,12 +14,12 @@ def heads(d):
     yield Ridge(rng.normal(size=(d, 4)), rng.normal(size=4))
 
 
-@pytest.mark.parametrize(("kernel", "d"), [("rbf", 15), ("none", 3)])
-def test_a_model_read_back_predicts_the_same(tmp_path, kernel, d):
+@pytest.mark.parametrize("kernel", ["laplace", "rbf", "none"])
+def test_a_model_read_back_predicts_the_same(tmp_path, kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     feature_map = features.fit(X, "quantile", kernel, 5, 0.5, 1.0, rng)
-    for head in heads(d):
+    for head in heads(feature_map.size):
         model = Model(feature_map, head, list("abc"), list("wxyz"))
         artifacts.write_directory(tmp_path / "model", model.to_files())
         again = Model.from_files(artifacts.read_directory(tmp_path / "model", Model.FILES))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 STRAIGHT = 0.1  # of the first unit's input: so far tanh is a line
+NEWTON_STEPS = 12  # that calibrate the closed form's scores
 OTHERS = 1.0  # size of the other units' random inputs
 START_ROWS = 20_000  # that the closed form is solved on at most
 UNITS, NETWORKS = 512, 5  # hidden units and networks of a part, at most: parts run side by side
@@ -164,6 +165,7 @@ def _starts(
     X, Y, F = (_taken(m, rows) for m in (problem.X, problem.candidates, problem.pseudo_labels))
     closed_form = ridge.fit(X, Y.astype(np.uint8), F)
     without = closed_form.without(np.flatnonzero(np.isin(rows, held_out)))
+    slope, offset = _calibrated(closed_form.left_out, Y, F)
     size = OTHERS / max(float(np.sqrt(np.square(X, dtype=np.float64).sum(axis=1).mean())), TINY)
     d, q = without.weight.shape
     hidden = rng.standard_normal((d, q, width), dtype=np.float32) * np.float32(size)
@@ -171,12 +173,37 @@ def _starts(
     output[:, 0] = 1 / STRAIGHT
 
     def network(line: ridge.Ridge) -> Network:
-        hidden[:, :, 0] = 4 * STRAIGHT * line.weight  # 4 undoes the sigmoid's slope at 0
-        bias = (4 * (line.bias - 0.5)).astype(np.float32)
+        hidden[:, :, 0] = STRAIGHT * slope * line.weight
+        bias = (slope * line.bias + offset).astype(np.float32)
         nothing = np.zeros(q * width, np.float32)
         return Network(hidden.reshape(d, q * width).copy(), nothing, output, bias)
 
     return network(without), network(closed_form.head)
+
+
+def _calibrated(scores: Array, Y: Array, F: Array) -> tuple[Array, Array]:
+    """Slope and offset ``(q,)`` that make logits of scores: the hybrid loss's, label by label.
+
+    Newton's method for all labels at once, on leave-one-out scores; a weak pull to 0 holds labels
+    that are never, or always, there.
+    """
+    middle = scores.mean(axis=0)
+    spread = np.maximum(scores.std(axis=0), 1e-6)
+    u = (scores - middle) / spread
+    a, b = np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
+    weight = F + 1 - Y
+    for _ in range(NEWTON_STEPS):
+        p = 0.5 + 0.5 * np.tanh(0.5 * (a * u + b))
+        error = weight * p - F  # the loss's slope in the logit
+        curve = weight * p * (1 - p)
+        along = curve * u
+        aa, ab, bb = (along * u).sum(axis=0) + 1, along.sum(axis=0), curve.sum(axis=0) + 0.1
+        in_a, in_b = (error * u).sum(axis=0) + a, error.sum(axis=0) + 0.1 * b
+        scale = 1 / (aa * bb - ab * ab)
+        a = a - np.clip((bb * in_a - ab * in_b) * scale, -2, 2)
+        b = b - np.clip((aa * in_b - ab * in_a) * scale, -2, 2)
+    slope = np.maximum(a, 0) / spread
+    return slope, b - slope * middle
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ class WSCPML(BR):
     def __init__(
         self,
         scaling: str = "quantile",
-        kernel: str = "rbf",
+        kernel: str = "laplace",
         anchors_per_feature: int = 5,
-        bandwidth: float = 0.7,
+        bandwidth: float = 0.5,
         energy: float = 0.999,
         theta: Literal["adaptive"] | float = "adaptive",
         alpha: float = 10.0,

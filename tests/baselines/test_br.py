@@ -21,7 +21,7 @@ def test_it_is_the_pipelines_network_on_the_candidates():
     X, _, Y = small()
     found = BR(max_epochs=5, random_state=3).fit(X, Y)
     rng = np.random.default_rng(3)
-    mapped = features.fit(X, "quantile", "rbf", 5, 0.7, 0.999, rng)(X)
+    mapped = features.fit(X, "quantile", "laplace", 5, 0.5, 0.999, rng)(X)
     settings = BR(max_epochs=5).get_params()
     names = ("width", "learning_rate", "weight_decay", "batch_size", "max_epochs", "patience")
     network, course = classifier.fit(

@@ -31,9 +31,9 @@ class BR(Method):
     def __init__(
         self,
         scaling: str = "quantile",
-        kernel: str = "rbf",
+        kernel: str = "laplace",
         anchors_per_feature: int = 5,
-        bandwidth: float = 0.7,
+        bandwidth: float = 0.5,
         energy: float = 0.999,
         width: int = 10,
         learning_rate: float = 0.003,

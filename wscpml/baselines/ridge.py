@@ -21,9 +21,9 @@ class KernelRidge(Method):
 
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str = "laplace",
         anchors_per_feature: int = 5,
-        bandwidth: float = 0.7,
+        bandwidth: float = 0.5,
         energy: float = 0.999,
         random_state: Any = None,
     ) -> None:

@@ -27,6 +27,8 @@ from wscpml.arrays import Array, Matrix
 from wscpml.datasets.dataset import binary
 from wscpml.errors import UserError
 
+csv.field_size_limit(2**31 - 1)  # a cell may be as long as the file
+
 TABLES = (".csv", ".parquet")
 PART = 4 << 20  # bytes of a table that are worth a thread
 SVMLIGHT = (".svmlight", ".libsvm", ".svm")
