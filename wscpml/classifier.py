@@ -181,29 +181,25 @@ def _starts(
     return network(without), network(closed_form.head)
 
 
-def _calibrated(scores: Array, Y: Array, F: Array) -> tuple[Array, Array]:
-    """Slope and offset ``(q,)`` that make logits of scores: the hybrid loss's, label by label.
+def _calibrated(scores: Array, Y: Array, F: Array) -> tuple[float, float]:
+    """The one slope and offset of all labels that make logits of scores, by the hybrid loss.
 
-    Newton's method for all labels at once, on leave-one-out scores; a weak pull to 0 holds labels
-    that are never, or always, there.
+    Newton's method, on leave-one-out scores; a weak pull to 0 keeps both finite. One pair for all
+    labels keeps the order in which the scores rank them.
     """
-    middle = scores.mean(axis=0)
-    spread = np.maximum(scores.std(axis=0), 1e-6)
-    u = (scores - middle) / spread
-    a, b = np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
-    weight = F + 1 - Y
+    spread = max(float(scores.std()), 1e-6)
+    u, weight = (scores - scores.mean()) / spread, F + 1 - Y
+    a = b = 0.0
     for _ in range(NEWTON_STEPS):
         p = 0.5 + 0.5 * np.tanh(0.5 * (a * u + b))
         error = weight * p - F  # the loss's slope in the logit
         curve = weight * p * (1 - p)
         along = curve * u
-        aa, ab, bb = (along * u).sum(axis=0) + 1, along.sum(axis=0), curve.sum(axis=0) + 0.1
-        in_a, in_b = (error * u).sum(axis=0) + a, error.sum(axis=0) + 0.1 * b
-        scale = 1 / (aa * bb - ab * ab)
-        a = a - np.clip((bb * in_a - ab * in_b) * scale, -2, 2)
-        b = b - np.clip((aa * in_b - ab * in_a) * scale, -2, 2)
-    slope = np.maximum(a, 0) / spread
-    return slope, b - slope * middle
+        square = np.array([[(along * u).sum() + 1, along.sum()], [along.sum(), curve.sum() + 1]])
+        step = np.linalg.solve(square, [(error * u).sum() + a, error.sum() + b])
+        a, b = np.array([a, b]) - np.clip(step, -2, 2)
+    slope = max(float(a), 0.0) / spread
+    return slope, float(b) - slope * float(scores.mean())
 
 
 @dataclass(frozen=True)
