@@ -58,11 +58,15 @@ def fit(X: Array, candidates: Array, pseudo_labels: Array) -> Fit:
 
     The inner products of mapped features are the kernel, so this is kernel ridge regression.
     """
-    X = X.astype(np.float64)
-    centre = X.mean(axis=0)
-    X -= centre
-    strengths, directions = strong_directions(X.T @ X)
-    U = X @ (directions / np.sqrt(strengths))
+    n, centre = len(X), X.astype(np.float64).mean(axis=0)
+
+    def centred() -> Array:  # made twice: while the square is factorised, each matrix counts
+        wide = X.astype(np.float64)
+        wide -= centre
+        return wide
+
+    strengths, directions = strong_directions(_square(centred()))
+    U = centred() @ (directions / np.sqrt(strengths))
     target_mean = pseudo_labels.mean(axis=0, dtype=np.float64)
     targets = pseudo_labels - target_mean
     projected = U.T @ targets
@@ -73,7 +77,7 @@ def fit(X: Array, candidates: Array, pseudo_labels: Array) -> Fit:
         """Errors of the fit to all rows, and leave-one-out predictions."""
         shrink = strengths / (strengths + penalty)
         errors = targets - U @ (shrink[:, None] * projected)
-        leverage = squares @ shrink + 1 / len(X)
+        leverage = squares @ shrink + 1 / n
         return errors, pseudo_labels - errors / np.maximum(1 - leverage, 1e-9)[:, None]
 
     course = []
@@ -98,3 +102,7 @@ def fit(X: Array, candidates: Array, pseudo_labels: Array) -> Fit:
         errors=errors,
         centre=centre,
     )
+
+
+def _square(X: Array) -> Array:
+    return X.T @ X
