@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BENDS = ((0.5, 0.1), (0.0, 8.0), (1.0, 8.0))
 NEWTON_STEPS, BINS = 12, 600  # that calibrate the closed form's scores
 OTHERS = 1.0  # size of the other units' random inputs
+WORTH = 0.005  # share of the validation loss that more epochs have to win; less is its noise
 START_ROWS = 20_000  # that the closed form is solved on at most
 UNITS, NETWORKS = 512, 5  # hidden units and networks of a part, at most: parts run side by side
 ROWS_AT_ONCE = 4096  # where nothing is learned
@@ -129,7 +130,7 @@ def fit_all(
                 )
             for k in trial.going_on:
                 losses[k].append((epoch, training_loss[k], loss[k]))
-                if loss[k] < best[k]:
+                if loss[k] < best[k] * (1 - WORTH):
                     best[k], best_epoch[k] = loss[k], epoch
             if not trial.keep(epoch - best_epoch < patience):
                 break
