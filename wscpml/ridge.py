@@ -43,8 +43,9 @@ class Axes:
     U: Array  # (n, r), orthonormal columns
     directions: Array | None  # (d, r), or None: the features lie along the axes already
 
-    def weights(self, along: Array) -> Array:
-        """From values along the axes ``(r, q)`` to weights of the features ``(d, q)``."""
+    def weights(self, along: Array, penalty: float) -> Array:
+        """The weights of the features ``(d, q)`` that fit values along U ``(r, q)``."""
+        along = (np.sqrt(self.strengths) / (self.strengths + penalty))[:, None] * along
         return along if self.directions is None else self.directions @ along
 
     def fit(self, candidates: Array, pseudo_labels: Array) -> "Fit":
@@ -72,8 +73,7 @@ class Axes:
         losses = np.array([loss for *_, loss in course])
         penalty = np.exp(np.log(PENALTIES[losses <= losses.min() + AS_GOOD]).mean())
         errors, left_out = fitted(penalty, self.U, slice(None))
-        gains = np.sqrt(self.strengths) / (self.strengths + penalty)
-        weight = self.weights(gains[:, None] * projected)
+        weight = self.weights(projected, penalty)
         return Fit(
             head=Ridge(weight, mean - self.centre @ weight),
             left_out=left_out,
@@ -81,7 +81,7 @@ class Axes:
                 course, columns=["step", "penalty", "training_loss", "validation_loss"]
             ),
             axes=self,
-            gains=gains,
+            penalty=penalty,
             errors=errors,
         )
 
@@ -94,15 +94,16 @@ class Fit:
     left_out: Array  # (n, q), leave-one-out predictions of the rows
     course: pd.DataFrame  # of the search for the penalty
     axes: Axes
-    gains: Array  # (r,), from values along U to weights along the axes
+    penalty: float
     errors: Array  # (n, q), of the fit to all rows
 
     def without(self, rows: Array) -> Ridge:
         """The predictor that a fit without some of the rows gives, at the same penalty."""
         U, n = self.axes.U[rows], len(self.axes.U)
-        leverage = (U * (self.gains * np.sqrt(self.axes.strengths))) @ U.T + 1 / n
+        shrink = self.axes.strengths / (self.axes.strengths + self.penalty)
+        leverage = (U * shrink) @ U.T + 1 / n
         share = np.linalg.solve(np.eye(len(U)) - leverage, self.errors[rows])
-        change = self.axes.weights(self.gains[:, None] * (U.T @ share))
+        change = self.axes.weights(U.T @ share, self.penalty)
         bias = self.head.bias - share.sum(axis=0) / n + self.axes.centre @ change
         return Ridge(self.head.weight - change, bias)
 
