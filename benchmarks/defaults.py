@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.metrics import label_ranking_loss
 from threadpoolctl import threadpool_limits
@@ -35,6 +36,7 @@ DRAWS = (0, 1)
 ENERGIES = (0.8, 0.9, 0.95, 0.99, 0.999)
 ITERATIONS = 100  # of L-BFGS
 HISTORY = 20  # steps that it remembers
+NEVER = 0.999  # what no epoch can win
 
 Row = dict[str, float]  # the figures of one cell, "ap" among them
 Rows = dict[str, Row]
@@ -184,15 +186,11 @@ def networks(data: Data, folds: int, settings: Settings) -> Rows:
         with patch.multiple(classifier, _starts=starts, WORTH=worth):
             found = classifier.fit_all([problem(fold) for fold in parts], **options | changes)
         return _mean(
-            {
-                "ap": fold.precision(network.predict_proba),
-                "loss": course.validation_loss.min() if worth < 1 else course.validation_loss[0],
-                "passes": course.validation_loss.idxmin() if worth < 1 else 0,
-            }
+            {"ap": fold.precision(network.predict_proba)} | _best(course.validation_loss, worth)
             for fold, (network, course) in zip(parts, found, strict=True)
         )
 
-    rows["closed form, as it is"] = trained(classifier._starts, worth=1, max_epochs=1)
+    rows["closed form, as it is"] = trained(classifier._starts, worth=NEVER, max_epochs=1)
     for start, starts in {"closed form": classifier._starts, "random": random_starts}.items():
         for epochs, rate in ((20, 0.001), (20, 0.003), (100, 0.003)):
             rows[f"{start}, AdamW {epochs}, rate {rate}"] = trained(
@@ -202,6 +200,11 @@ def networks(data: Data, folds: int, settings: Settings) -> Rows:
             _of_quasi_newton(fold, problem(fold), starts, settings) for fold in parts
         )
     return rows
+
+
+def _best(losses: pd.Series, worth: float) -> Row:
+    best = 0 if worth == NEVER else int(losses.idxmin())
+    return {"loss": losses[best], "passes": best}
 
 
 def random_starts(

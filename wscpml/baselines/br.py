@@ -40,7 +40,7 @@ class BR(Method):
         weight_decay: float = 0.01,
         batch_size: int = 256,
         max_epochs: int = 20,
-        patience: int = 3,
+        patience: int = 2,
         validation_share: float = 0.1,
         random_state: Any = None,
     ) -> None:
