@@ -1,13 +1,14 @@
 """The one module that knows params.yaml: typed, validated, one line per mistake.
 
-`python -m wscpml.settings` checks the file and says nothing if it is right.
+`python -m wscpml.settings` checks the file and says nothing if it is right. So are the files
+models/NAME/params.yaml, the parameters of the methods to compare with.
 """
 
 import math
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
 import yaml
 from pydantic import (
@@ -19,10 +20,12 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
+from wscpml.baselines import METHODS, method
 from wscpml.datasets.files import OWN
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
@@ -38,6 +41,12 @@ def _not_a_switch(value: object) -> object:
 def _known_name(value: str) -> str:
     if value not in REGISTRY and value not in SETTINGS:
         raise ValueError(f"must be one of {', '.join(REGISTRY)}, or of {', '.join(SETTINGS)}")
+    return value
+
+
+def _known_method(value: str) -> str:
+    if value not in METHODS:
+        raise ValueError(f"must be one of {', '.join(METHODS)}")
     return value
 
 
@@ -74,6 +83,9 @@ class Section(BaseModel):
     """A part of params.yaml: every key is there, and no other."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+S = TypeVar("S", bound=Section)
 
 
 class DatasetSettings(Section):
@@ -180,6 +192,7 @@ class TrackingSettings(Section):
 class Settings(Section):
     """The whole of params.yaml."""
 
+    method: Annotated[str, AfterValidator(_known_method)]
     seed: Annotated[Int, Field(ge=0)]
     device: Literal["auto", "cpu", "cuda"]
     dataset: DatasetSettings
@@ -192,9 +205,36 @@ class Settings(Section):
     evaluation: EvaluationSettings
     tracking: TrackingSettings
 
+    @property
+    def has_stages(self) -> bool:
+        """Whether the method is fitted by stages of its own."""
+        return self.method == "wsc-pml"
+
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
+    return _spelled_out(_checked(path, Settings))
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Read and check the parameters of a method to compare with.
+
+    Those of the feature map and of the networks are as in params.yaml; any others are numbers that
+    are not negative, counts from 1 on, and switches.
+    """
+    shared = FeatureSettings.model_fields | ClassifierSettings.model_fields
+    ranges: dict[Any, Any] = {float: Annotated[Float, Field(ge=0)], int: Count}
+    ranges[int | None] = Count | None
+    fields: dict[str, Any] = {}
+    for key, kind in get_type_hints(method(name).__init__).items():
+        if key not in ("random_state", "return"):
+            field = shared.get(key)
+            fields[key] = (field.annotation, field) if field else (ranges.get(kind, kind), ...)
+    section = create_model(name, __base__=Section, **fields)
+    return _checked(Path("models", name, "params.yaml"), section).model_dump()
+
+
+def _checked(path: Path, kind: type[S]) -> S:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -205,9 +245,9 @@ def load(path: Path = Path("params.yaml")) -> Settings:
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: is not valid YAML: {reason}") from None
     try:
-        return _spelled_out(Settings.model_validate(content))
+        return kind.model_validate(content)
     except ValidationError as error:
-        lines = [_explain(mistake) for mistake in error.errors()]
+        lines = [_explain(mistake, kind) for mistake in error.errors()]
         raise UserError("\n".join(f"{path}: {line}" for line in lines)) from None
 
 
@@ -236,17 +276,18 @@ _WORDS = {
     "model_type": "must be a section with keys of its own",
     **dict.fromkeys(["int_type", "int_parsing", "int_from_float"], "must be a whole number"),
     **dict.fromkeys(["float_type", "float_parsing"], "must be a number"),
+    **dict.fromkeys(["bool_type", "bool_parsing"], "must be true or false"),
 }
 
 
-def _explain(mistake: Any) -> str:
+def _explain(mistake: Any, kind: type[Section]) -> str:
     """Where, what, and what was found, as one line."""
     where = ".".join(map(str, mistake["loc"])) or "the file"
     if mistake["type"] == "missing":
         return f"{where}: is missing"
     if mistake["type"] == "extra_forbidden":
-        section = Settings.model_fields.get(str(mistake["loc"][0]))
-        known = getattr(section and section.annotation, "model_fields", Settings.model_fields)
+        section = kind.model_fields.get(str(mistake["loc"][0]))
+        known = getattr(section and section.annotation, "model_fields", kind.model_fields)
         return f"{where}: unknown key; known here: {', '.join(known)}"
     words = _WORDS.get(mistake["type"])
     message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]
@@ -260,6 +301,8 @@ def _plain(value: object) -> object:
 
 if __name__ == "__main__":
     try:
-        load()
+        chosen = load()
+        if not chosen.has_stages:
+            parameters(chosen.method)
     except UserError as mistake:
         sys.exit(str(mistake))
