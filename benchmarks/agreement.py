@@ -9,6 +9,7 @@ are not there are left out by name. `--quick`: two folds of yeast-9.
 
 import argparse
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ NAMES = [name for name, (set_, _) in SETTINGS.items() if set_ in ("emotions", "b
 FOLDS = 10
 
 
+@cache
 def printed(table: str) -> pd.DataFrame:
     """A table of docs/paper by setting."""
     figures = pd.read_csv(ROOT / f"docs/paper/{table}.csv")
