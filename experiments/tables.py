@@ -502,7 +502,9 @@ def effort(study: Study) -> Table:
         for name in METHODS:
             if (setting, name) in wide.index:
                 cell = wide.loc[(setting, name)]
-                line[title(name)] = f"{cell.seconds:.0f} s, {cell.peak_memory_mb:.0f} MB"
+                memory = cell.peak_memory_mb
+                told = "" if pd.isna(memory) else f", {memory:.0f} MB"
+                line[title(name)] = f"{cell.seconds:.0f} s{told}"
             else:
                 line[title(name)] = study.state(setting, name)
         rows.append(line)
