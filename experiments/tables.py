@@ -396,6 +396,9 @@ def sensitivity(study: Study) -> Table:
                 "worst": grid.average_precision.min(),
                 "near": int(near.sum()),
                 "pairs": len(grid),
+                "best is moderate": bool(
+                    grid.average_precision[moderate].max() >= best.average_precision
+                ),
                 "moderate near": int((near & moderate).sum()),
                 "moderate pairs": int(moderate.sum()),
             }
@@ -508,7 +511,10 @@ def effort(study: Study) -> Table:
             else:
                 line[title(name)] = study.state(setting, name)
         rows.append(line)
-    note = "Wall time of a whole cell, WSC-PML with all pairs of alpha and beta, and peak memory."
+    note = (
+        "Seconds of all folds, for WSC-PML with all pairs of alpha and beta, and the peak of "
+        "memory beyond imports and data."
+    )
     return Table("effort", "Time and memory", note, data, _frame(rows))
 
 

@@ -335,6 +335,25 @@ def test_ablation_sensitivity_convergence_and_cost_are_judged(tmp_path, results)
     assert claim(cells.load(results), "O(T nqd)").verdict == claims.FAILS
 
 
+def test_equal_figures_are_neither_better_nor_poorer(results):
+    for setting in study_cells.ABLATION:
+        for name in cells.VARIANTS:
+            cell = study_cells.cell(setting, "br", folds=2) | {"method": name}
+            artifacts.write(results / setting / f"{name}.json", cell)
+    study = cells.load(results)
+    for part in ("Full is better", "the poorest", "NWS"):
+        assert claim(study, part).figures.startswith("on 0 of 4 settings"), part
+
+
+@pytest.mark.parametrize(("moderate", "best"), [(0.8, True), (0.799, False)])
+def test_a_moderate_pair_that_equals_the_best_is_the_best(results, moderate, best):
+    figures = {(0.01, 100): [(0.8, 1)] * 2, (1, 1): [(moderate, 1)] * 2}
+    artifacts.write(results / "yeast-9/wsc-pml.json", two_folds(figures))
+    row = tables.sensitivity(cells.load(results)).data.iloc[0]
+    assert (row.alpha, row.beta) == (0.01, 100)
+    assert row["best is moderate"] == best
+
+
 def _rises(course: pd.DataFrame) -> bool:
     return course.objective.diff().max() > 0
 
