@@ -238,7 +238,7 @@ def _whole_grids(study: Study) -> pd.DataFrame:
 
 def _moderate_best(study: Study) -> Claim:
     claim = "WSC-PML is best where alpha and beta are moderate, from 0.1 to 10."
-    rule = "the best pair of the grid, or one equal to it, is moderate on more than half of the settings"
+    rule = "on more than half of the settings the best pair, or one equal to it, is moderate"
     found = _whole_grids(study)
     if found.empty:
         return _too_little(claim, rule, "the grid of alpha and beta is")

@@ -83,7 +83,9 @@ def markdown(text: pd.DataFrame) -> str:
 def _latex(text: str) -> str:
     for sign in "&%$#_{}":
         text = text.replace(sign, "\\" + sign)
-    return text.replace("±", r"$\pm$").replace("χ²", r"$\chi^2$")
+    for sign, code in (("±", r"$\pm$"), ("χ²", r"$\chi^2$"), ("<", "$<$")):
+        text = text.replace(sign, code)
+    return text
 
 
 def _frame(rows: Iterable[dict[str, object]]) -> pd.DataFrame:
