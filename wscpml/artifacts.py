@@ -1,8 +1,8 @@
 """The one module that reads and writes artifacts: whole files, same bytes for same content.
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
-`.json`, `.yaml` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure.
-Content that is a path is a file to copy. Nothing here unpickles.
+`.json`, `.yaml` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure,
+`.html`, `.md` and `.tex` text. Content that is a path is a file to copy. Nothing here unpickles.
 """
 
 import io
@@ -210,4 +210,5 @@ _WRITERS: dict[str, Callable[[IO[bytes], Any], object]] = {
     ".csv": lambda file, table: table.to_csv(file, index=False, lineterminator="\n"),
     ".parquet": lambda file, table: table.to_parquet(file, index=False),
     ".png": lambda file, figure: figure.savefig(file, format="png", dpi=110),
+    **dict.fromkeys((".html", ".md", ".tex"), lambda file, text: file.write(text.encode())),
 }
