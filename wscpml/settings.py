@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -74,6 +74,9 @@ class Section(BaseModel):
     """A part of params.yaml: every key is there, and no other."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+S = TypeVar("S", bound=Section)
 
 
 class DatasetSettings(Section):
@@ -195,6 +198,11 @@ class Settings(Section):
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
+    return _spelled_out(checked(path, Settings))
+
+
+def checked(path: Path, kind: type[S]) -> S:
+    """Read a file of settings of some kind; all mistakes come in one UserError, a line each."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -205,9 +213,9 @@ def load(path: Path = Path("params.yaml")) -> Settings:
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: is not valid YAML: {reason}") from None
     try:
-        return _spelled_out(Settings.model_validate(content))
+        return kind.model_validate(content)
     except ValidationError as error:
-        lines = [_explain(mistake) for mistake in error.errors()]
+        lines = [_explain(mistake, kind) for mistake in error.errors()]
         raise UserError("\n".join(f"{path}: {line}" for line in lines)) from None
 
 
@@ -239,14 +247,14 @@ _WORDS = {
 }
 
 
-def _explain(mistake: Any) -> str:
+def _explain(mistake: Any, kind: type[Section]) -> str:
     """Where, what, and what was found, as one line."""
     where = ".".join(map(str, mistake["loc"])) or "the file"
     if mistake["type"] == "missing":
         return f"{where}: is missing"
     if mistake["type"] == "extra_forbidden":
-        section = Settings.model_fields.get(str(mistake["loc"][0]))
-        known = getattr(section and section.annotation, "model_fields", Settings.model_fields)
+        section = kind.model_fields.get(str(mistake["loc"][0]))
+        known = getattr(section and section.annotation, "model_fields", kind.model_fields)
         return f"{where}: unknown key; known here: {', '.join(known)}"
     words = _WORDS.get(mistake["type"])
     message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]

@@ -1,0 +1,1 @@
+"""The paper's study, done again: `python -m experiments.NAME`."""
