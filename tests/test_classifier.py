@@ -57,36 +57,54 @@ def test_the_recorded_loss_is_the_hybrid_loss_of_the_start_on_rows_held_out():
     _, course = fit(X, Y, F)
     rows = np.random.default_rng(0).permutation(50)[:10]
     closed_form = ridge.fit(X.astype(np.float32), Y, F.astype(np.float32))
-    line = closed_form.without(rows)
-    slope, offset = classifier._calibrated(closed_form.left_out, Y, F)
-    logit = 10 * np.tanh(0.1 * slope * (X[rows] @ line.weight)) + slope * line.bias + offset
-    p = 1 / (1 + np.exp(-logit))
+    scores = X[rows] @ closed_form.without(rows).weight + closed_form.without(rows).bias
+    counts, offset = classifier._calibrated(closed_form.left_out, Y, F, width=3)
+    p = 1 / (1 + np.exp(-curve(counts, offset, scores)))
     hybrid = F[rows] * np.log(p) + (1 - Y[rows]) * np.log(1 - p)
     assert course.validation_loss[0] == pytest.approx(-hybrid.sum(axis=1).mean(), rel=1e-5)
 
 
-def test_calibrated_scores_have_the_least_hybrid_loss_of_all_slopes_and_offsets():
+def curve(counts, offset, scores):
+    bends = [np.tanh(gain * (scores - place)) for place, gain in classifier.BENDS]
+    return np.tensordot(counts, bends[: len(counts)], 1) + offset
+
+
+@pytest.mark.parametrize("width", [1, 3, 10])
+@pytest.mark.parametrize("bent", [0, 1])
+def test_calibrated_scores_have_the_least_hybrid_loss_of_all_rising_curves(width, bent):
     rng = np.random.default_rng(0)
     Y = (rng.random((300, 4)) < [0.5, 0.1, 0.02, 0.9]).astype(np.uint8)
     F, scores = Y * rng.uniform(0.5, 1, Y.shape), 0.4 * Y + rng.normal(size=Y.shape) * 0.3
-    slope, offset = classifier._calibrated(scores, Y, F)
-    u = (scores - scores.mean()) / scores.std()
+    if bent:  # flat around 0, where a rising bend would be steep
+        Y, F = ((scores > 0.5) | (rng.random(Y.shape) < 0.2) for _ in range(2))
+        Y = (Y | F).astype(np.uint8)
+    bins = np.clip(np.floor((scores + 1) * 200), 0, 599)
+    scores = (bins + 0.5) / 200 - 1
+    counts, offset = classifier._calibrated(scores, Y, F.astype(float), width)
+    known = min(width, 3)
+    scale = np.append(abs(curve_values(known)).max(axis=1), 1)
 
-    def loss(ab):
-        logit = ab[0] * u + ab[1]
+    def loss(x):
+        logit = curve(x[:-1], x[-1], scores)
         likely = F * np.logaddexp(0, -logit) + (1 - Y) * np.logaddexp(0, logit)
-        return likely.sum() + 0.5 * (ab**2).sum()
+        return likely.sum() + 0.5 * ((x * scale) ** 2).sum()
 
-    found = (slope * scores.std(), offset + slope * scores.mean())
-    np.testing.assert_allclose(found, minimize(loss, [0, 0], tol=1e-10).x, atol=1e-4)
+    bounds = [(0, None)] * known + [(None, None)]
+    best = minimize(loss, np.zeros(known + 1), bounds=bounds, method="L-BFGS-B", tol=1e-12)
+    assert (counts >= 0).all()
+    assert loss(np.append(counts, offset)) == pytest.approx(best.fun, rel=1e-4)
+
+
+def curve_values(known):
+    middles = (np.arange(600) + 0.5) / 200 - 1
+    return np.array([np.tanh(gain * (middles - at)) for at, gain in classifier.BENDS[:known]])
 
 
 @pytest.mark.parametrize("always", [0, 1])
 def test_labels_that_are_never_or_always_there_have_finite_logits(always):
     Y = np.full((20, 2), always, np.uint8)
-    slope, offset = classifier._calibrated(Y.astype(float), Y, Y.astype(float))
-    assert np.isfinite([slope, offset]).all()
-    assert (slope * always + offset > 0) == always
+    counts, offset = classifier._calibrated(Y.astype(float), Y, Y.astype(float), width=3)
+    assert (curve(counts, offset, float(always)) > 0) == always
 
 
 def test_training_brings_both_losses_down():

@@ -72,11 +72,16 @@ def weighted_mean(X: Array, weights: Array) -> Array:
     return sum(weights[rows] @ X[rows] for rows in blocks) / max(weights.sum(), 1)
 
 
-def strong_directions(square: Array, energy: float = 1.0) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors that carry a share of a matrix's trace, the strongest first."""
+def strong_directions(
+    square: Array, energy: float = 1.0, least: float = 0.0
+) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors that carry a share of a matrix's trace, the strongest first.
+
+    None is kept that is only rounding beside the strongest, or beside `least`.
+    """
     values, vectors = np.linalg.eigh(square)
     values, vectors = values[::-1], vectors[:, ::-1]
-    strong = int((values > values[0] * WEAKEST).sum())
+    strong = int((values > max(values[0], least) * WEAKEST).sum())
     carried = np.cumsum(values[:strong])
     kept = min(strong, int(np.searchsorted(carried, energy * carried[-1])) + 1) if strong else 0
     return values[:kept], vectors[:, :kept]

@@ -1,7 +1,7 @@
 """Final classification: one small network per label, all trained as one (Eq. 11).
 
-A network starts as kernel ridge regression: its first hidden unit, in the straight part of its
-tanh, is the closed-form solution, and training refines it. From random weights the same loss
+A network starts as kernel ridge regression: its first hidden units are one curve, the same for all
+labels, of the closed-form solution, and training refines it. From random weights the same loss
 takes many more passes, and where rows are few it is never reached.
 
 All labels of a network, and all networks of a set of problems (folds, or settings), are one batched
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-STRAIGHT = 0.1  # of the first unit's input: so far tanh is a line
-NEWTON_STEPS = 12  # that calibrate the closed form's scores
+# Where the first units bend, and how sharply: in the straight part of its tanh, at 0 and at 1.
+BENDS = ((0.5, 0.1), (0.0, 8.0), (1.0, 8.0))
+NEWTON_STEPS, BINS = 12, 600  # that calibrate the closed form's scores
 OTHERS = 1.0  # size of the other units' random inputs
+WORTH = 0.005  # share of the validation loss that more epochs have to win; less is its noise
 START_ROWS = 20_000  # that the closed form is solved on at most
 UNITS, NETWORKS = 512, 5  # hidden units and networks of a part, at most: parts run side by side
 ROWS_AT_ONCE = 4096  # where nothing is learned
@@ -64,6 +66,7 @@ class Problem:
     candidates: Matrix  # 0/1 (n, q)
     pseudo_labels: Matrix  # (n, q)
     rng: np.random.Generator
+    axes: ridge.Axes | None = None  # what `principal_axes` gives, if X has been seen before
 
 
 def fit(
@@ -104,8 +107,7 @@ def fit_all(
     if smallest < 2:
         raise UserError(f"classifier: needs at least 2 training rows, got {smallest}")
     where = found_device(device)
-    widths = [problem.X.shape[1] for problem in problems]
-    problems = [_ready(problem, max(widths)) for problem in problems]
+    problems = [_ready(problem) for problem in problems]
     splits = [_split(problem, validation_share) for problem in problems]
     held_out, training, everything = (list(rows) for rows in zip(*splits, strict=True))
 
@@ -131,7 +133,7 @@ def fit_all(
                 )
             for k in trial.going_on:
                 losses[k].append((epoch, training_loss[k], loss[k]))
-                if loss[k] < best[k]:
+                if loss[k] < best[k] * (1 - WORTH):
                     best[k], best_epoch[k] = loss[k], epoch
             if not trial.keep(epoch - best_epoch < patience):
                 break
@@ -141,7 +143,7 @@ def fit_all(
             if epoch:
                 final.epoch(run)
             done = [k for k in final.going_on if best_epoch[k] == epoch]
-            networks |= {k: final.network(k, widths[k]) for k in done}
+            networks |= {k: final.network(k) for k in done}
             final.keep(best_epoch > epoch)
     columns = ["step", "training_loss", "validation_loss"]
     courses = [pd.DataFrame(each, columns=columns) for each in losses]
@@ -158,6 +160,16 @@ def _split(problem: Problem, share: float) -> tuple[Array, Array, Array]:
     return np.sort(order[:held_out]), np.sort(order[held_out:]), np.arange(n)
 
 
+def principal_axes(X: Array) -> ridge.Axes:
+    """What training has to know of the features: problems with the same X can share it."""
+    return ridge.factorise(X[_start_rows(len(X))])
+
+
+def _start_rows(n: int) -> Array:
+    """All rows, or evenly spaced ones of very many."""
+    return np.arange(0, n, -(-n // START_ROWS))
+
+
 def _starts(
     problem: Problem, held_out: Array, rng: np.random.Generator, width: int
 ) -> tuple[Network, Network, float]:
@@ -166,48 +178,60 @@ def _starts(
     Their first units are the closed form's predictor, and the others add nothing yet. The third
     is the average precision of its leave-one-out predictions on the candidates.
     """
-    rows = np.arange(len(problem.X))
-    if len(rows) > START_ROWS:
-        rows = np.sort(rng.choice(rows, START_ROWS, replace=False))
+    axes, rows = problem.axes or principal_axes(problem.X), _start_rows(len(problem.X))
     X, Y, F = (_taken(m, rows) for m in (problem.X, problem.candidates, problem.pseudo_labels))
-    closed_form = ridge.fit(X, Y.astype(np.uint8), F)
+    closed_form = axes.fit(Y.astype(np.uint8), F)
     without = closed_form.without(np.flatnonzero(np.isin(rows, held_out)))
-    slope, offset = _calibrated(closed_form.left_out, Y, F)
     size = OTHERS / max(float(np.sqrt(np.square(X, dtype=np.float64).sum(axis=1).mean())), TINY)
     d, q = without.weight.shape
     hidden = rng.standard_normal((d, q, width), dtype=np.float32) * np.float32(size)
-    output = np.zeros((q, width), np.float32)
-    output[:, 0] = 1 / STRAIGHT
+    inside, output = np.zeros((2, q, width), np.float32)
+    output[:, : len(BENDS[:width])], offset = _calibrated(closed_form.left_out, Y, F, width)
 
     def network(line: ridge.Ridge) -> Network:
-        hidden[:, :, 0] = STRAIGHT * slope * line.weight
-        bias = (slope * line.bias + offset).astype(np.float32)
-        nothing = np.zeros(q * width, np.float32)
-        return Network(hidden.reshape(d, q * width).copy(), nothing, output, bias)
+        for unit, (place, gain) in enumerate(BENDS[:width]):
+            hidden[:, :, unit] = gain * line.weight
+            inside[:, unit] = gain * (line.bias - place)
+        flat = hidden.reshape(d, q * width).copy(), inside.ravel().copy()
+        return Network(*flat, output, np.full(q, offset, np.float32))
 
     precision = 1 - float(closed_form.course.validation_loss.min())
     return network(without), network(closed_form.head), precision
 
 
-def _calibrated(scores: Array, Y: Array, F: Array) -> tuple[float, float]:
-    """The one slope and offset of all labels that make logits of scores, by the hybrid loss.
+def _calibrated(scores: Array, Y: Array, F: Array, width: int) -> tuple[Array, float]:
+    """What the bends count, and an offset, to make logits of leave-one-out scores.
 
-    Newton's method, on leave-one-out scores; a weak pull to 0 keeps both finite. One pair for all
-    labels keeps the order in which the scores rank them.
+    By the hybrid loss and Newton's method; a weak pull to 0 keeps all finite. One rising curve for
+    all labels keeps the order in which the scores rank them.
     """
-    spread = max(float(scores.std()), 1e-6)
-    u, weight = (scores - scores.mean()) / spread, F + 1 - Y
-    a = b = 0.0
+    cut = np.clip((scores + 1) * (BINS / 3), 0, BINS - 1).astype(int).ravel()  # -1 ... 2
+    on, off = (np.bincount(cut, weights.ravel(), BINS) for weights in (F, 1 - Y))
+    middles = (np.arange(BINS) + 0.5) * (3 / BINS) - 1
+    curves = [np.tanh(gain * (middles - place)) for place, gain in BENDS[:width]]
+    basis = np.column_stack([*curves, np.ones(BINS)])
+    rising = np.ones(basis.shape[1], bool)
+    while True:
+        found = _logistic(basis[:, rising], on, off)
+        falling = found[:-1] < 0
+        if not falling.any():
+            break
+        rising[np.flatnonzero(rising)[:-1][falling]] = False
+    counts = np.zeros(basis.shape[1])
+    counts[rising] = found
+    return counts[:-1], float(counts[-1])
+
+
+def _logistic(basis: Array, on: Array, off: Array) -> Array:
+    """Logistic regression of points ``(b, k)`` that are on, and off, so many times."""
+    scale = np.maximum(abs(basis).max(axis=0), TINY)
+    basis, found = basis / scale, np.zeros(basis.shape[1])
     for _ in range(NEWTON_STEPS):
-        p = 0.5 + 0.5 * np.tanh(0.5 * (a * u + b))
-        error = weight * p - F  # the loss's slope in the logit
-        curve = weight * p * (1 - p)
-        along = curve * u
-        square = np.array([[(along * u).sum() + 1, along.sum()], [along.sum(), curve.sum() + 1]])
-        step = np.linalg.solve(square, [(error * u).sum() + a, error.sum() + b])
-        a, b = np.array([a, b]) - np.clip(step, -2, 2)
-    slope = max(float(a), 0.0) / spread
-    return slope, float(b) - slope * float(scores.mean())
+        p = 0.5 + 0.5 * np.tanh(0.5 * (basis @ found))
+        slope = basis.T @ ((on + off) * p - on) + found
+        square = (basis.T * ((on + off) * p * (1 - p))) @ basis + np.eye(len(found))
+        found = found - np.clip(np.linalg.solve(square, slope), -2, 2)
+    return found / scale
 
 
 @dataclass(frozen=True)
@@ -280,11 +304,11 @@ class _Training:
         self.parts = [part for part in self.parts if len(part.members)]
         return bool(self.going_on)
 
-    def network(self, k: int, d: int) -> Network:
-        """Network k as it is now, for its d features."""
+    def network(self, k: int) -> Network:
+        """Network k as it is now."""
         found = [part.network(k) for part in self.parts if k in part.members]
         hidden, bias, output, offset = (list(arrays) for arrays in zip(*found, strict=True))
-        whole = np.concatenate(hidden).T[:d], *map(np.concatenate, (bias, output, offset))
+        whole = np.concatenate(hidden).T, *map(np.concatenate, (bias, output, offset))
         return Network(*map(np.ascontiguousarray, whole))
 
 
@@ -309,7 +333,9 @@ class _Part:
         starts = starts[networks]
         width = starts[0].output_weight.shape[1]
         units = slice(labels.start * width, labels.stop * width)
-        hidden = np.stack([start.hidden_weight[:, units] for start in starts])
+        d = max(len(start.hidden_weight) for start in starts)
+        chosen = [start.hidden_weight[:, units] for start in starts]
+        hidden = _stacked(chosen, d, chosen[0].shape[1])
         bias, output, offset = (
             np.stack([getattr(start, name)[chosen] for start in starts])
             for name, chosen in (
@@ -348,12 +374,12 @@ class _Part:
 
         hidden, bias, output, offset = self.parameters
 
-        def stacked(name: str) -> "Tensor":
+        def stacked(name: str, columns: int) -> "Tensor":
             each = (_taken(getattr(self.problems[k], name), batch.rows[k]) for k in self.members)
-            return self.tensor(np.stack(list(each)))
+            return self.tensor(_stacked(list(each), batch.rows.shape[1], columns))
 
-        X, Y, F = map(stacked, ("X", "candidates", "pseudo_labels"))
-        Y, F = Y[..., self.labels], F[..., self.labels]
+        X, q = stacked("X", hidden.shape[1]), self.problems[0].candidates.shape[1]
+        Y, F = (stacked(name, q)[..., self.labels] for name in ("candidates", "pseudo_labels"))
         inside = torch.tanh(torch.baddbmm(bias, X, hidden)).view(*Y.shape, -1)
         logits = (inside * output).sum(-1) + offset
         # -H of Eq. 11: ln p = -softplus(-logit), ln(1 - p) = -softplus(logit)
@@ -374,7 +400,7 @@ class _Part:
         hidden, bias, output, offset = (
             parameter.detach()[place].cpu().numpy().copy() for parameter in self.parameters
         )
-        return hidden.T, bias[0], output[0], offset[0]
+        return hidden[: self.problems[k].X.shape[1]].T, bias[0], output[0], offset[0]
 
 
 def _taken(matrix: Matrix, rows: Array) -> Array:
@@ -384,13 +410,19 @@ def _taken(matrix: Matrix, rows: Array) -> Array:
     return np.take(matrix, rows, axis=0)
 
 
-def _ready(problem: Problem, d: int) -> Problem:
-    """The problem in float32, its features filled up with zeros to d columns."""
-    lacking = d - problem.X.shape[1]
-    X = np.pad(problem.X, ((0, 0), (0, lacking))) if lacking else problem.X
-    whole = X, problem.candidates, problem.pseudo_labels
+def _ready(problem: Problem) -> Problem:
+    """The problem in float32."""
+    whole = problem.X, problem.candidates, problem.pseudo_labels
     X, Y, F = (matrix.astype(np.float32, copy=False) for matrix in whole)
-    return Problem(X, Y, F, problem.rng)
+    return Problem(X, Y, F, problem.rng, problem.axes)
+
+
+def _stacked(arrays: Sequence[Array], rows: int, columns: int) -> Array:
+    """Arrays as one ``(k, rows, columns)``, smaller ones filled up with 0."""
+    whole = np.zeros((len(arrays), rows, columns), np.float32)
+    for place, array in zip(whole, arrays, strict=True):
+        place[: array.shape[0], : array.shape[1]] = array
+    return whole
 
 
 class _AdamW:

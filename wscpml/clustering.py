@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
 TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
 PAIRS_BELOW = 0.2  # share of candidates; `python -m benchmarks.engine` measures where they cross
-BLOCK, PAIRS_BLOCK = 1 << 18, 1 << 20  # values of X or F that a block holds: it stays in the cache
+BLOCK, PAIRS_BLOCK = 1 << 19, 1 << 20  # values of X or F that a block holds
+CHUNK = 1 << 16  # values of F that are worked on at a time, all labels of some rows
 STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
 
 
@@ -51,23 +52,25 @@ def update_pseudo_labels(
 ) -> "Tensor":
     """Minimise over F (Eqs. 13-17), element by element.
 
-    Divided by pi, Eq. 15 is 2 alpha f^2 + c f - t = 0 with c = D - 2 alpha and t = beta B / pi. Its
-    positive root is 2 t / (|c| + sqrt(c^2 + 8 alpha t)), plus |c| / (2 alpha) where c < 0: no term
-    cancels another, and nothing branches. With pi = 0 and B > 0 only the barrier is left and f = 1;
-    with pi = B = 0 (so too off the candidates) nothing is, and f = 0.
+    Divided by 2 alpha pi, Eq. 15 is f^2 - c f - t = 0 with c = 1 - D / (2 alpha) and
+    t = beta B / (2 alpha pi). Its positive root is 2 t / (|c| + sqrt(c^2 + 4 t)), plus c where
+    c > 0: no term cancels another, and nothing branches. With pi = 0 and B > 0 only the barrier is
+    left and f = 1; with pi = B = 0 (so too off the candidates) nothing is, and f = 0.
     """
-    t = (confidence * beta).div_(pi.clamp_min(TINY))
-    c = distances - 2 * alpha
-    F = (c * c).add_(t, alpha=8 * alpha).sqrt_().add_(c.abs()).add_(TINY)
-    F = t.mul_(2).div_(F)
-    F.add_(c.clamp_max_(0), alpha=-1 / (2 * alpha)).clamp_max_(1)
-    some = (pi + confidence).mul_(1 / TINY).clamp_max_(1)
-    return F.mul_(some)
+    import torch
+
+    share = confidence / pi.clamp_min(TINY)  # t, but for its factor
+    c = torch.rsub(distances, 1, alpha=1 / (2 * alpha))
+    root = (c * c).add_(TINY).add_(share, alpha=2 * beta / alpha).sqrt_().add_(c.abs())
+    F = c.clamp_min_(0).addcdiv_(share, root, value=beta / alpha)
+    highest = (pi + confidence).sign_()
+    return torch.minimum(F, highest, out=F)
 
 
 def membership_costs(distances: "Tensor", pseudo_labels: "Tensor", alpha: float) -> "Tensor":
     """d of Eq. 18 for candidates; elsewhere f is 0, and d does not matter."""
-    return (pseudo_labels - 1).square_().mul_(alpha).addcmul_(pseudo_labels, distances)
+    lacking = pseudo_labels - 1
+    return (pseudo_labels * distances).addcmul_(lacking, lacking, value=alpha)
 
 
 def update_memberships(
@@ -91,8 +94,12 @@ def objective(
     costs: "Tensor", confidence: "Tensor", pi: "Tensor", pseudo_labels: "Tensor", beta: float
 ) -> float:
     """Value of the main objective, Eq. 10."""
-    supervision = pseudo_labels.clamp_min(TINY).log_().mul_(confidence)
-    return float((costs * pi).sum()) - beta * float(supervision.sum())
+    supervision = _inner(confidence, pseudo_labels.clamp_min(TINY).log_())
+    return _inner(costs, pi) - beta * supervision
+
+
+def _inner(one: "Tensor", other: "Tensor") -> float:
+    return float(one.ravel().dot(other.ravel()))
 
 
 class _Block:
@@ -132,9 +139,14 @@ class _Block:
         """x_i . o_j for every value of the block."""
         return rows @ points.T
 
-    def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
-        """For every value of the block, what its row has plus what its label has."""
-        return of_rows[:, None] + of_labels
+    @property
+    def chunks(self) -> list[slice]:
+        """The block's values in parts so small that all that is made of one stays in the cache."""
+        return row_blocks(len(self.F), max(1, CHUNK // self.F.shape[1]))
+
+    def across(self, of_labels: "Tensor", chunk: slice) -> "Tensor":
+        """For every value of a chunk, the norm of its row plus what its label has."""
+        return self.norms[chunk, None] + of_labels
 
     def row_sums(self, values: "Tensor") -> "Tensor":
         """For every value of the block, the sum over its row."""
@@ -192,8 +204,12 @@ class _Pairs(_Block):
         pattern = csr_tensor(self.ends, self.label, self.B, self.shape)
         return torch.sparse.sampled_addmm(pattern, rows, points.T, beta=0).values()
 
-    def across(self, of_rows: "Tensor", of_labels: "Tensor") -> "Tensor":
-        return of_rows.index_select(0, self.row).add_(of_labels.index_select(0, self.label))
+    @property
+    def chunks(self) -> list[slice]:
+        return [slice(None)]
+
+    def across(self, of_labels: "Tensor", _: slice) -> "Tensor":
+        return self.norms.index_select(0, self.row).add_(of_labels.index_select(0, self.label))
 
     def row_sums(self, values: "Tensor") -> "Tensor":
         row = self.row
@@ -226,12 +242,10 @@ class _Sums:
         self.total = torch.zeros(q, dtype=torch.float64, device=where)  # pi f
         self.objective = self.change = self.norm = 0.0
 
-    def take(self, block: _Block, transposed: "Tensor") -> None:
-        """Add a block's part of the next prototypes (Eq. 12)."""
-        weights = block.pi * block.F
+    def take(self, block: _Block, weights: "Tensor", transposed: "Tensor") -> None:
+        """Add a block's part of the next prototypes (Eq. 12), with pi f for weights."""
         self.weighted += block.gathered(weights, transposed)
         self.total += block.label_sums(weights)
-        self.norm += float(block.F.norm()) ** 2
 
     def __iadd__(self, other: "_Sums") -> "_Sums":
         for name, value in vars(other).items():
@@ -287,19 +301,25 @@ def cluster(
         return whole
 
     def begin(block: _Block, sums: _Sums) -> None:
-        sums.take(block, block.load()[1])
+        sums.take(block, block.pi * block.F, block.load()[1])
+        sums.norm += _inner(block.F, block.F)
 
     def iterate(block: _Block, sums: _Sums) -> None:
         rows, transposed = block.load()
-        distances = block.across(block.norms, offsets)
-        distances = distances.sub_(block.products(rows, apart), alpha=2).clamp_min_(0)
-        F = update_pseudo_labels(distances, block.B, block.pi, alpha, beta)
-        costs = membership_costs(distances, F, alpha)
-        sums.change += float(block.F.sub_(F).norm()) ** 2
-        block.F.copy_(F)
-        block.pi.copy_(update_memberships(costs, F, rule, block.row_sums))
-        sums.take(block, transposed)
-        sums.objective += objective(costs, block.B, block.pi, block.F, beta)
+        values = block.products(rows, apart)
+        for chunk in block.chunks:
+            B, F, pi = block.B[chunk], block.F[chunk], block.pi[chunk]
+            distances = block.across(offsets, chunk).sub_(values[chunk], alpha=2).clamp_min_(0)
+            found = update_pseudo_labels(distances, B, pi, alpha, beta)
+            costs = membership_costs(distances, found, alpha)
+            pi.copy_(update_memberships(costs, found, rule, block.row_sums))
+            change = F.sub_(found)
+            sums.change += _inner(change, change)
+            F.copy_(found)
+            sums.norm += _inner(F, F)
+            sums.objective += objective(costs, B, pi, F, beta)
+            torch.mul(pi, F, out=values[chunk])
+        sums.take(block, values, transposed)
 
     course: list[tuple[float, float]] = []
     with in_parallel(where) as run:

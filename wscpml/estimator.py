@@ -45,11 +45,11 @@ class WSCPML(BR):
         max_iterations: int = 50,
         tolerance: float = 0.001,
         width: int = 10,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.001,
         weight_decay: float = 0.01,
         batch_size: int = 256,
         max_epochs: int = 20,
-        patience: int = 5,
+        patience: int = 2,
         validation_share: float = 0.1,
         random_state: Any = None,
     ) -> None:

@@ -23,7 +23,7 @@ from wscpml.arrays import (
 )
 
 MOST_LEVELS = 1000  # quantiles that are kept of a column
-FEWEST_ANCHORS, MOST_ANCHORS = 2000, 6000  # their kernel is factorised
+FEWEST_ANCHORS, MOST_ANCHORS = 2500, 6000  # their kernel is factorised
 MOST_ROWS = 50_000  # that scaling and centre are fitted on; of more, every second, third, ...
 ROWS_AT_ONCE = 1024  # whose kernel to all anchors is held at a time
 EXPONENTS = {"laplace": 0.5, "rbf": 1.0}
@@ -36,7 +36,8 @@ class FeatureMap:
     ranked = rank of x among the levels, from -1 to 1 (x itself without levels)
     scaled = (ranked - offset) * gain
     kernel = exp(-(|scaled - anchor|^2 / bandwidth)^exponent)
-    mapped = (kernel - centre) @ whitening: inner products are those of the kernel (Nystroem)
+    mapped = (kernel - centre) @ whitening: inner products are those of the kernel (Nystroem),
+    its axes are the principal ones of the anchors, the strongest first
     """
 
     levels: Array  # (g, d), the quantiles of each training column, g = 0 without ranking
@@ -112,17 +113,19 @@ def fit(
     anchors, scaled = (scaling_only.scale(rows) for rows in (X[np.sort(chosen)], _sample(X)))
     exponent = EXPONENTS[kernel]
     width = bandwidth * _mean_squared_distance(scaled, anchors) or 1.0
-    centre = np.zeros(len(chosen))
-    for rows in row_blocks(scaled.shape[0], ROWS_AT_ONCE):
-        centre += _kernel(scaled[rows], anchors, width, exponent).sum(axis=0)
-    strengths, directions = strong_directions(_kernel(anchors, anchors, width, exponent), energy)
+    square = _kernel(anchors, anchors, width, exponent)
+    centre = square.mean(axis=0)
+    square -= centre
+    square -= square.mean(axis=1, keepdims=True)
+    strengths, directions = strong_directions(square, energy, least=1.0)
+    whitening = directions / np.sqrt(strengths)
     return replace(
         scaling_only,
         anchors=anchors,
         bandwidth=np.asarray(width),
         exponent=np.asarray(exponent),
-        centre=centre / scaled.shape[0],
-        whitening=directions / np.sqrt(strengths),
+        centre=centre,
+        whitening=whitening if whitening.size else np.zeros((len(chosen), 1)),
     )
 
 
