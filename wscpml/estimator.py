@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from wscpml import classifier, clustering, confidence, prototypes
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, row_blocks
 from wscpml.baselines.base import Scored
 from wscpml.baselines.br import BR, TRAINING
 from wscpml.classifier import Problem
@@ -101,13 +101,16 @@ class WSCPML(BR):
         scaled = self._scaled(X, rng)
         B = self._confidence(scaled, y)
         mapped, unseen = self.map_.map_scaled(scaled), self.map_(rest)
+        axes = classifier.principal_axes(mapped)
         points = [dict(zip(self.GRID, v, strict=True)) for v in product(*self.GRID.values())]
-        each = (clone(self).set_params(**point)._cluster(scaled, y, B) for point in points)
-        found = (clustered.pseudo_labels.toarray() for clustered in each)
-        problems = [Problem(mapped, y, F, deepcopy(rng)) for F in found]
-        trained = classifier.fit_all(problems, **self._chosen(TRAINING))
-        scores = (network.predict_proba(unseen) for network, _ in trained)
-        return [
-            Scored(point, S, self._choose(S), course.attrs["candidate_precision"])
-            for point, S, (_, course) in zip(points, scores, trained, strict=True)
-        ]
+        scored = []
+        for some in row_blocks(len(points), classifier.NETWORKS):  # more take memory, not time
+            each = [clone(self).set_params(**point) for point in points[some]]
+            found = (point._cluster(scaled, y, B).pseudo_labels.toarray() for point in each)
+            problems = [Problem(mapped, y, F, deepcopy(rng), axes) for F in found]
+            trained = classifier.fit_all(problems, **self._chosen(TRAINING))
+            for point, (network, course) in zip(points[some], trained, strict=True):
+                S = network.predict_proba(unseen)
+                criterion = course.attrs["candidate_precision"]
+                scored.append(Scored(point, S, self._choose(S), criterion))
+        return scored
