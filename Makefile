@@ -1,9 +1,9 @@
-# run · test · ui · lint: each sets up what it needs in .venv, once.
+# run · test · ui · lint · study: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test ui lint format track
+.PHONY: run test ui lint format track study study-quick
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -29,8 +29,15 @@ format: .venv/installed
 track: .venv/installed
 	python -m dvc repro --force --single-item track
 
+# The paper's study; a run that was stopped goes on where it was.
+study: .venv/installed
+	python -m experiments.study
+
+study-quick: .venv/installed
+	python -m experiments.study --quick
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[dev,study]'
 	touch $@

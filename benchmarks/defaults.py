@@ -209,7 +209,7 @@ def _best(losses: pd.Series, worth: float) -> Row:
 
 def random_starts(
     problem: classifier.Problem, held_out: Array, rng: np.random.Generator, width: int
-) -> tuple[classifier.Network, classifier.Network]:
+) -> tuple[classifier.Network, classifier.Network, float]:
     """A network whose units all begin at random, in the way of torch's own layers."""
     del held_out  # only the closed form has to know
     d, q = problem.X.shape[1], problem.candidates.shape[1]
@@ -219,7 +219,7 @@ def random_starts(
 
     hidden = uniform(d, d, q * width), uniform(d, q * width)
     network = classifier.Network(*hidden, uniform(width, q, width), uniform(width, q))
-    return network, network
+    return network, network, np.nan
 
 
 def _of_quasi_newton(
@@ -231,7 +231,7 @@ def _of_quasi_newton(
         problem, settings.classifier.validation_share
     )
     rng = problem.rng.spawn(1)[0]
-    first, last = starts(problem, held_out, rng, settings.classifier.width)
+    first, last, _ = starts(problem, held_out, rng, settings.classifier.width)
     courses = [
         (loss, passes, step)
         for step, (loss, passes, _) in enumerate(quasi_newton(problem, first, training, held_out))

@@ -10,7 +10,6 @@ for, and so is a set whose files are not there. `--quick`: yeast-9, two methods,
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks import ROOT, data
+from benchmarks.memory import forget_peak, peak
 from wscpml.baselines import METHODS, method
 
 REFERENCE = "br"
@@ -54,19 +54,6 @@ def run(name: str, source: str) -> dict[str, float]:
         kind(random_state=0).fit(X, Y).predict_proba(rest)
         seconds.append(time.process_time() - start)
     return {"seconds": min(seconds), "bytes": peak() - before}
-
-
-def forget_peak() -> int:
-    """Let the peak of memory start anew from what is in use, which it returns."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return peak()
-
-
-def peak() -> int:
-    """Most bytes that this process has had in memory."""
-    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    assert found
-    return int(found[1]) * 1024
 
 
 def measure(name: str, *sources: str) -> list[dict[str, float]]:

@@ -4,7 +4,7 @@ import mmap
 import numpy as np
 import pytest
 
-from benchmarks import agreement, data, defaults, engine, fit, methods, pipeline, readers
+from benchmarks import agreement, data, defaults, engine, fit, memory, methods, pipeline, readers
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import SETTINGS
 
@@ -80,9 +80,9 @@ def test_the_peak_of_memory_starts_anew():
         np.frombuffer(mmap.mmap(-1, size), np.uint8)[:] = 1
 
     use(8 * 10**7)
-    before = methods.forget_peak()
+    before = memory.forget_peak()
     use(4 * 10**7)
-    assert 3.5e7 < methods.peak() - before < 6e7
+    assert 3.5e7 < memory.peak() - before < 6e7
 
 
 def test_growth_is_the_exponent_of_the_rows(monkeypatch):

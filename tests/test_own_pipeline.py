@@ -64,7 +64,7 @@ def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
 
 def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
     first = (project.path / "data/own/songs.csv").read_bytes(), result(project)
-    assert "up to date" in project.run("dvc", "status").stdout
+    assert "up to date" in project.run("dvc", "status", "dvc.yaml").stdout
     write(project, 100)
     status = project.run("dvc", "status").stdout
     assert "data/own/songs.csv" in status

@@ -7,45 +7,13 @@ import pytest
 import yaml
 
 from benchmarks import dvc_stages
+from experiments.identify import code_behind, module_file
 from tests.conftest import ROOT, STAGES
 from wscpml import settings
 from wscpml.baselines import METHODS, method
 
 DVC_STAGES = dvc_stages()
 COMPARED = [name for name in METHODS if name != "wsc-pml"]
-NEVER_CHANGE_RESULTS = {"wscpml/settings.py", "wscpml/errors.py", "stages/__init__.py"}
-
-
-def module_file(name: str) -> Path | None:
-    path = ROOT / name.replace(".", "/")
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if file.is_file():
-            return file.relative_to(ROOT)
-    return None
-
-
-def imports(file: Path) -> set[Path]:
-    """Files of this project that a file imports."""
-    found = set()
-    for node in ast.walk(ast.parse((ROOT / file).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        found |= {file for name in names if (file := module_file(name))}
-    return found - {file, Path("wscpml/__init__.py")}
-
-
-def code_behind(file: Path) -> set[Path]:
-    """The file and all that it imports, near and far, that can change what a stage writes."""
-    seen, waiting = set(), {file}
-    while waiting:
-        seen |= waiting
-        near = {imported for file in waiting for imported in imports(file)}
-        waiting = {f for f in near if f.as_posix() not in NEVER_CHANGE_RESULTS} - seen
-    return seen
 
 
 @pytest.mark.parametrize("stage", DVC_STAGES)
@@ -87,7 +55,9 @@ def test_the_parameters_of_the_other_methods_are_the_recommended_ones(name, monk
 
 
 def importers(package: str) -> set[str]:
-    files = [f for folder in ("wscpml", "stages") for f in (ROOT / folder).rglob("*.py")]
+    files = [
+        f for folder in ("wscpml", "stages", "experiments") for f in (ROOT / folder).rglob("*.py")
+    ]
     found = set()
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
@@ -107,6 +77,7 @@ def test_only_clustering_and_classifier_import_torch():
         "wscpml/classifier.py",
         "wscpml/clustering.py",
         "wscpml/devices.py",
+        "experiments/folds.py",
     }
 
 

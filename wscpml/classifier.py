@@ -99,6 +99,9 @@ def fit_all(
     First without a held-out share of the rows: the hybrid loss of those rows, measured on their
     pseudo-labels and candidates, tells after how many epochs to stop. Then on all rows, for as
     many. The learning rate goes up and down once over `max_epochs`.
+
+    The losses' `attrs["candidate_precision"]` says how well the closed form, which starts the
+    network, ranks the candidates of rows that it is not fitted to: their average precision.
     """
     smallest = min(len(problem.X) for problem in problems)
     if smallest < 2:
@@ -118,7 +121,7 @@ def fit_all(
     with in_parallel(where) as run:
         streams = [problem.rng.spawn(1)[0] for problem in problems]
         found = run(partial(_starts, width=width), problems, held_out, streams)
-        first, last = (list(starts) for starts in zip(*found, strict=True))
+        first, last, precisions = (list(parts) for parts in zip(*found, strict=True))
         trial = begin(training, first)
         for epoch in progress(range(max_epochs + 1)):
             training_loss = trial.epoch(run) if epoch else trial.loss(run, training)
@@ -143,7 +146,10 @@ def fit_all(
             networks |= {k: final.network(k) for k in done}
             final.keep(best_epoch > epoch)
     columns = ["step", "training_loss", "validation_loss"]
-    return [(networks[k], pd.DataFrame(losses[k], columns=columns)) for k in range(len(problems))]
+    courses = [pd.DataFrame(each, columns=columns) for each in losses]
+    for course, precision in zip(courses, precisions, strict=True):
+        course.attrs["candidate_precision"] = precision
+    return [(networks[k], course) for k, course in enumerate(courses)]
 
 
 def _split(problem: Problem, share: float) -> tuple[Array, Array, Array]:
@@ -166,10 +172,11 @@ def _start_rows(n: int) -> Array:
 
 def _starts(
     problem: Problem, held_out: Array, rng: np.random.Generator, width: int
-) -> tuple[Network, Network]:
+) -> tuple[Network, Network, float]:
     """Networks to start from, without the held-out rows and with all of them.
 
-    Their first units are the closed form's predictor, and the others add nothing yet.
+    Their first units are the closed form's predictor, and the others add nothing yet. The third
+    is the average precision of its leave-one-out predictions on the candidates.
     """
     axes, rows = problem.axes or principal_axes(problem.X), _start_rows(len(problem.X))
     X, Y, F = (_taken(m, rows) for m in (problem.X, problem.candidates, problem.pseudo_labels))
@@ -188,7 +195,8 @@ def _starts(
         flat = hidden.reshape(d, q * width).copy(), inside.ravel().copy()
         return Network(*flat, output, np.full(q, offset, np.float32))
 
-    return network(without), network(closed_form.head)
+    precision = 1 - float(closed_form.course.validation_loss.min())
+    return network(without), network(closed_form.head), precision
 
 
 def _calibrated(scores: Array, Y: Array, F: Array, width: int) -> tuple[Array, float]:

@@ -60,10 +60,13 @@ def _use_one_thread() -> None:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """How many cores this process may use; OMP_NUM_THREADS may leave the others to its peers."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        found = len(os.sched_getaffinity(0))
+    else:
+        found = os.cpu_count() or 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    return min(found, int(allowed)) if allowed.isdecimal() and int(allowed) else found
 
 
 def to_tensor(array: Array, where: "torch.device", dtype: "torch.dtype") -> "torch.Tensor":

@@ -1,12 +1,18 @@
 """WSCPML: the stages of the method behind scikit-learn's fit and predict."""
 
+from copy import deepcopy
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 
-from wscpml import clustering, confidence, prototypes
-from wscpml.arrays import Array, Matrix
-from wscpml.baselines.br import BR
+from wscpml import classifier, clustering, confidence, prototypes
+from wscpml.arrays import Array, Matrix, row_blocks
+from wscpml.baselines.base import Scored
+from wscpml.baselines.br import BR, TRAINING
+from wscpml.classifier import Problem
+from wscpml.clustering import Clustering
 
 
 class WSCPML(BR):
@@ -71,19 +77,40 @@ class WSCPML(BR):
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
         scaled = self._scaled(X, rng)
-        learned = prototypes.learn(scaled, candidates)
-        B = confidence.build(scaled, candidates, *learned, self.theta)
-        found = clustering.cluster(
-            scaled,
-            candidates,
-            B,
-            alpha=self.alpha,
-            beta=self.beta,
-            rule=self.rule,
-            max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
-        )
+        found = self._cluster(scaled, candidates, self._confidence(scaled, candidates))
         F = found.pseudo_labels.toarray()
         self._train(self.map_.map_scaled(scaled), candidates, F, rng)
         self.objective_ = found.course.objective.tolist()
         return F
+
+    def _confidence(self, scaled: Matrix, candidates: Array) -> Array:
+        learned = prototypes.learn(scaled, candidates)
+        return confidence.build(scaled, candidates, *learned, self.theta)
+
+    def _cluster(self, scaled: Matrix, candidates: Array, B: Array) -> Clustering:
+        names = ("alpha", "beta", "rule", "max_iterations", "tolerance")
+        return clustering.cluster(scaled, candidates, B, **self._chosen(names))
+
+    def score_grid(self, X: Matrix, y: Array, rest: Matrix) -> list[Scored]:
+        """Fit at each point of the grid, and score the `rest`; what points share is done once.
+
+        The criterion is the average precision with which the closed form that a network starts
+        from ranks the candidates of each training row, left out of its fit, above other labels.
+        """
+        rng = np.random.default_rng(self.random_state)
+        scaled = self._scaled(X, rng)
+        B = self._confidence(scaled, y)
+        mapped, unseen = self.map_.map_scaled(scaled), self.map_(rest)
+        axes = classifier.principal_axes(mapped)
+        points = [dict(zip(self.GRID, v, strict=True)) for v in product(*self.GRID.values())]
+        scored = []
+        for some in row_blocks(len(points), classifier.NETWORKS):  # more take memory, not time
+            each = [clone(self).set_params(**point) for point in points[some]]
+            found = (point._cluster(scaled, y, B).pseudo_labels.toarray() for point in each)
+            problems = [Problem(mapped, y, F, deepcopy(rng), axes) for F in found]
+            trained = classifier.fit_all(problems, **self._chosen(TRAINING))
+            for point, (network, course) in zip(points[some], trained, strict=True):
+                S = network.predict_proba(unseen)
+                criterion = course.attrs["candidate_precision"]
+                scored.append(Scored(point, S, self._choose(S), criterion))
+        return scored

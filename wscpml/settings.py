@@ -213,7 +213,7 @@ class Settings(Section):
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
-    return _spelled_out(_checked(path, Settings))
+    return _spelled_out(checked(path, Settings))
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -231,10 +231,11 @@ def parameters(name: str) -> dict[str, Any]:
             field = shared.get(key)
             fields[key] = (field.annotation, field) if field else (ranges.get(kind, kind), ...)
     section = create_model(name, __base__=Section, **fields)
-    return _checked(Path("models", name, "params.yaml"), section).model_dump()
+    return checked(Path("models", name, "params.yaml"), section).model_dump()
 
 
-def _checked(path: Path, kind: type[S]) -> S:
+def checked(path: Path, kind: type[S]) -> S:
+    """Read a file of settings of some kind; all mistakes come in one UserError, a line each."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -30,6 +30,7 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.models import infer_signature, set_model  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from wscpml import artifacts  # noqa: E402
@@ -43,14 +44,20 @@ TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not th
 
 
 @dataclass(frozen=True)
-class Result:
-    """What one run of the pipeline leaves in MLflow."""
+class Summary:
+    """What a run is called, what went in, and what came out."""
 
     name: str
     params: Mapping[str, Any]
     metrics: Mapping[str, float]
-    courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
     tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Result(Summary):
+    """What one run of the pipeline leaves in MLflow."""
+
+    courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
     files: Sequence[Path]
     model: Path | None  # a method may leave none
     example: Array  # some rows of raw features
@@ -92,6 +99,37 @@ def log_run(result: Result, experiment: str) -> str:
     return run_id
 
 
+def prepare(experiment: str) -> str:
+    """Find or create the store and the experiment, whose id it returns."""
+    with _failures_in_one_line():
+        mlflow.set_tracking_uri(store_uri())
+        return _experiment_id(experiment)
+
+
+def log_family(
+    whole: Summary, parts: Sequence[Summary], experiment: str, file: Path, failed: bool
+) -> str:
+    """Log a run with a file, and below it one for each part; returns the id of the first."""
+    experiment_id = prepare(experiment)
+    client = mlflow.MlflowClient()
+    started: list[str] = []
+    with _failures_in_one_line():
+        try:
+            for each in (whole, *parts):
+                above = {MLFLOW_PARENT_RUN_ID: started[0]} if started else {}
+                run = client.create_run(experiment_id, tags=above, run_name=each.name)
+                started.append(run.info.run_id)
+                _log_batch(run.info.run_id, each, _points(each, run.info.start_time))
+            client.log_artifact(started[0], str(file))
+            for run_id in started:
+                client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
+        except BaseException:
+            for run_id in started:
+                client.delete_run(run_id)  # no half runs
+            raise
+    return started[0]
+
+
 def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
     _log_values(run_id, now, result)
     for file in result.files:
@@ -108,14 +146,22 @@ def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:
-    points = [Metric(name, value, now, 0) for name, value in result.metrics.items()]
+    points = _points(result, now)
     for prefix, table in result.courses.items():
         step, *names = table.columns
         for name in names:
             steps = zip(table[step], table[name], strict=True)
             points += [Metric(f"{prefix}.{name}", float(v), now, int(s)) for s, v in steps]
-    params = [Param(name, str(value)) for name, value in result.params.items()]
-    tags = [RunTag(name, value) for name, value in result.tags.items()]
+    _log_batch(run_id, result, points)
+
+
+def _points(summary: Summary, now: int) -> list[Metric]:
+    return [Metric(name, value, now, 0) for name, value in summary.metrics.items()]
+
+
+def _log_batch(run_id: str, summary: Summary, points: Sequence[Metric]) -> None:
+    params = [Param(name, str(value)) for name, value in summary.params.items()]
+    tags = [RunTag(name, value) for name, value in summary.tags.items()]
     client = mlflow.MlflowClient()
     client.log_batch(run_id, params=params, tags=tags)
     for start in range(0, len(points), METRICS_PER_BATCH):

@@ -22,11 +22,17 @@ METHODS = {  # module and class, imported once asked for
     "ml-knn": "baselines.ml_knn:MLkNN",
     "oracle": "baselines.br:Oracle",
 }
+ABLATIONS = {  # of WSC-PML
+    "ablation-nc": "ablation:NC",
+    "ablation-nd": "ablation:ND",
+    "ablation-nws": "ablation:NWS",
+}
+PLACES = METHODS | ABLATIONS
 
 
 def method(name: str) -> "type[Method]":
     """The class of that name."""
-    if name not in METHODS:
-        raise UserError(f"{name}: no such method; known are {', '.join(METHODS)}")
-    module, _, kind = METHODS[name].partition(":")
+    if name not in PLACES:
+        raise UserError(f"{name}: no such method; known are {', '.join(PLACES)}")
+    module, _, kind = PLACES[name].partition(":")
     return getattr(import_module(f"wscpml.{module}"), kind)

@@ -1,6 +1,7 @@
 """What every method shares: checks of the input, scaled features, and from scores to labels."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,16 @@ from wscpml import features
 from wscpml.arrays import Array, Matrix, to_dense
 
 EVEN = 0.5  # a probability from here on is a label
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a method says of rows that it has not seen, at one setting of its parameters."""
+
+    settings: dict[str, Any]  # those that were searched
+    probabilities: Array  # (n, q)
+    labels: Array  # (n, q)
+    criterion: float | None  # how well it did by candidates alone, higher is better; None: unknown
 
 
 class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -87,6 +98,14 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.binary_:
             return self.classes_[probabilities.argmax(axis=1)]
         return self._choose(probabilities).astype(np.int64)
+
+    def score_grid(self, X: Any, y: Any, rest: Any) -> list[Scored]:
+        """Fit to `X` and `y` at each setting that is to be searched, and score the `rest`.
+
+        A method with recommended parameters is fitted just once, with these.
+        """
+        self.fit(X, y)
+        return [Scored({}, self.predict_proba(rest), self.predict(rest), None)]
 
     def _encoded(self, y: Any) -> Array:
         """Candidates as 0/1 uint8 ``(n, q)``, and what they were called."""

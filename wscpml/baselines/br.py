@@ -9,6 +9,17 @@ from wscpml import classifier, features
 from wscpml.arrays import Array, Matrix
 from wscpml.baselines.base import Method
 
+FEATURES = ("scaling", "kernel", "anchors_per_feature", "bandwidth", "energy")
+TRAINING = (
+    "width",
+    "learning_rate",
+    "weight_decay",
+    "batch_size",
+    "max_epochs",
+    "patience",
+    "validation_share",
+)
+
 
 class BR(Method):
     """The pipeline's feature map and network on the labels as they are, the paper's NC.
@@ -67,8 +78,7 @@ class BR(Method):
 
     def _scaled(self, X: Matrix, rng: np.random.Generator) -> Matrix:
         """Fit the feature map, and scale the rows with it."""
-        names = ("scaling", "kernel", "anchors_per_feature", "bandwidth", "energy")
-        self.map_ = features.fit(X, **{name: getattr(self, name) for name in names}, rng=rng)
+        self.map_ = features.fit(X, **self._chosen(FEATURES), rng=rng)
         return self.map_.scale(X)
 
     def _train(
@@ -79,16 +89,14 @@ class BR(Method):
             mapped,
             candidates,
             pseudo_labels,
-            width=self.width,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            batch_size=self.batch_size,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
-            validation_share=self.validation_share,
             rng=rng,
+            **self._chosen(TRAINING),
         )
         return course
+
+    def _chosen(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Some of the parameters."""
+        return {name: getattr(self, name) for name in names}
 
     def _probabilities(self, X: Matrix) -> Array:
         return self.head_.predict_proba(self.map_(X))

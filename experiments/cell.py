@@ -1,0 +1,175 @@
+"""A cell of the study: cross-validation of one method on one setting.
+
+`python -m experiments.cell PART SETTING METHOD` runs one; PART is a section of params.yaml.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments import pool
+from experiments.folds import Outcome, Task
+from experiments.settings import Study, load
+from experiments.tidy import tidy
+from wscpml import artifacts, tracking
+from wscpml.baselines import method
+from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml.errors import UserError
+from wscpml.estimator import WSCPML
+
+PLACES = {  # where a part's results and the analysis of them go
+    "full": Path("experiments"),
+    "ablation": Path("experiments"),
+    "quick": Path("experiments/quick"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where it is in the matrix of a part of the study."""
+
+    part: str
+    setting: str
+    method: str
+
+    @property
+    def stage(self) -> str:
+        """What DVC calls it."""
+        return f"experiments/dvc.yaml:{self.part}@{self.setting}-{self.method}"
+
+    @property
+    def path(self) -> Path:
+        """Where its result is."""
+        return PLACES[self.part] / "results" / self.setting / f"{self.method}.json"
+
+    @property
+    def size(self) -> float:
+        """A rough measure of the time it takes."""
+        entry, kind = (
+            REGISTRY[SETTINGS.get(self.setting, (self.setting, 0))[0]],
+            method(self.method),
+        )
+        points = math.prod(map(len, kind.GRID.values())) if issubclass(kind, WSCPML) else 1
+        return float(entry.instances * entry.labels * points)
+
+    def tasks(self, study: Study) -> list[Task]:
+        """Its folds."""
+        chosen = range(getattr(study, self.part).folds)
+        return [Task(self.setting, self.method, study.seed, study.folds, fold) for fold in chosen]
+
+    def __str__(self) -> str:
+        return f"{self.setting} {self.method}"
+
+
+def cells(study: Study, part: str) -> list[Cell]:
+    """All cells of a part, method by method."""
+    chosen = getattr(study, part)
+    return [Cell(part, setting, name) for name in chosen.methods for setting in chosen.settings]
+
+
+def result(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What the cell's file holds; without runs if any of the folds has failed."""
+    error = next((each.error for each in outcomes if each.error is not None), None)
+    peaks = [each.peak_memory for each in outcomes if each.peak_memory is not None]
+    whole = {
+        "setting": cell.setting,
+        "method": cell.method,
+        "title": method(cell.method).TITLE,
+        "seed": outcomes[0].task.seed,
+        "folds": len(outcomes),
+        "error": error,
+        "peak_memory_mb": max(peaks) / 1e6 if peaks else None,
+        "seconds": sum(each.seconds for each in outcomes),
+        "runs": [] if error else [run for each in outcomes for run in each.runs],
+    }
+    return tidy(whole)
+
+
+def keep(cell: Cell, outcomes: Sequence[Outcome], study: Study) -> dict[str, Any]:
+    """Write the cell's file, and log it to MLflow from there."""
+    artifacts.write(cell.path, result(cell, outcomes))
+    written: dict[str, Any] = artifacts.read(cell.path)
+    log(cell, written, study)
+    return written
+
+
+def log(cell: Cell, written: dict[str, Any], study: Study) -> None:
+    """One MLflow run for the cell, and below it one for each fold."""
+    tags = {"part": cell.part, "setting": cell.setting, "method": cell.method}
+    if written["error"]:
+        tags["error"] = written["error"]
+    params = {key: written[key] for key in ("setting", "method", "seed", "folds")}
+    chosen = best(written["runs"])
+    parts = [
+        tracking.Summary(
+            name=f"{cell} fold {run['fold']}",
+            params=params | {"fold": run["fold"]} | run["settings"],
+            metrics=_known(run["metrics"] | {"seconds": run["seconds"]}),
+            tags=tags,
+        )
+        for run in chosen
+    ]
+    names = chosen[0]["metrics"] if chosen else []
+    means = {name: _mean([run["metrics"][name] for run in chosen]) for name in names}
+    costs = {key: written[key] for key in ("seconds", "peak_memory_mb")}
+    whole = tracking.Summary(
+        name=str(cell),
+        params=params | (chosen[0]["settings"] if chosen else {}),
+        metrics=_known(means | costs),
+        tags=tags,
+    )
+    tracking.log_family(
+        whole, parts, study.experiment, cell.path, failed=written["error"] is not None
+    )
+
+
+def best(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs of the setting whose mean average precision is best: the paper's protocol."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for run in runs:
+        groups.setdefault(str(run["settings"]), []).append(run)
+
+    def precision(group: list[dict[str, Any]]) -> float:
+        found = _mean([run["metrics"]["average_precision"] for run in group])
+        return -1.0 if found is None else found
+
+    return max(groups.values(), key=precision, default=[])
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _known(values: dict[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def main() -> None:
+    """Run one cell, as DVC does."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", choices=list(PLACES))
+    parser.add_argument("setting")
+    parser.add_argument("method")
+    options = parser.parse_args()
+    try:
+        study, cell = load(), Cell(options.part, options.setting, options.method)
+        if cell not in cells(study, cell.part):
+            raise UserError(
+                f"{cell}: no such cell; setting and method must be in section {cell.part} of "
+                "experiments/params.yaml"
+            )
+        ((_, outcomes),) = pool.run_cells([cell.tasks(study)], study.scheduler)
+        error = keep(cell, outcomes, study)["error"]
+    except UserError as mistake:
+        sys.exit(str(mistake))
+    if error:
+        sys.exit(f"{cell}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The course of the clustering on a setting: `python -m experiments.convergence SETTING`."""
+
+import sys
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks import data
+from experiments.settings import load
+from experiments.tidy import tidy
+from wscpml import artifacts, features
+from wscpml.errors import UserError
+from wscpml.estimator import WSCPML
+
+
+def course(setting: str, seed: int, folds: int) -> dict[str, Any]:
+    """Objective and change per iteration on the rows outside fold 0, at the default settings."""
+    given, method = data.load(setting, seed, folds), WSCPML()
+    train = given.fold != 0
+    X, Y = given.X[train], given.candidates[train]
+    with threadpool_limits(1, "blas"):
+        scaled = features.fit_scaling(X, method.scaling).scale(X)
+        found = method._cluster(scaled, Y, method._confidence(scaled, Y))
+    columns = {str(name): values.tolist() for name, values in found.course.items()}
+    return {"setting": setting} | columns
+
+
+def main() -> None:
+    """Write the setting's convergence.json."""
+    try:
+        (setting,) = sys.argv[1:]
+        study = load()
+        found = course(setting, study.seed, study.folds)
+        artifacts.write(f"experiments/results/{setting}/convergence.json", tidy(found))
+    except UserError as mistake:
+        sys.exit(str(mistake))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Run all cells of the study that are not up to date, side by side; then the analysis.
+
+`python -m experiments.study [--quick]`. DVC tells which cells are up to date, and each one that is
+done is entered into its lock at once, so a sweep that is killed goes on where it was.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from experiments import pool
+from experiments.cell import PLACES, Cell, cells, keep
+from experiments.settings import KNOWN, Study, load
+from wscpml import artifacts, tracking
+from wscpml.datasets.registry import REGISTRY
+from wscpml.errors import UserError
+
+PIPELINE = "experiments/dvc.yaml"
+LOCK, SPARE = Path("experiments/dvc.lock"), Path(".dvc/tmp/study.lock")
+
+
+def dvc(*command: str) -> str:
+    """What a DVC command prints; where it fails, a UserError."""
+    whole = [sys.executable, "-m", "dvc", *command]
+    done = subprocess.run(whole, capture_output=True, text=True, start_new_session=True)
+    if done.returncode:
+        reason = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
+        raise UserError(f"`dvc {' '.join(command)}` failed: {reason}")
+    return done.stdout
+
+
+def change_lock(*command: str) -> None:
+    """Run a DVC command that changes its lock file, which DVC does not write whole or not at all.
+
+    A spare copy is there until it is done; `mend_lock` puts it back if it never was.
+    """
+    if LOCK.exists():
+        artifacts.write(SPARE, LOCK)
+    dvc(*command)
+    SPARE.unlink(missing_ok=True)
+
+
+def mend_lock() -> None:
+    """After a kill: take the lock file as it was before the change that was cut off."""
+    if SPARE.exists():
+        SPARE.replace(LOCK)
+
+
+def not_up_to_date(wanted: Sequence[Cell]) -> list[Cell]:
+    """Those of the cells whose data, code, settings or results have changed."""
+    parts = dict.fromkeys(cell.part for cell in wanted)
+    changed = json.loads(dvc("status", "--json", *(f"{PIPELINE}:{part}" for part in parts)))
+    return [cell for cell in wanted if cell.stage in changed]
+
+
+def sweep(wanted: Sequence[Cell], study: Study) -> dict[Cell, str]:
+    """Run the cells that need it; returns those that failed, and why."""
+    waiting = not_up_to_date(wanted)
+    print(f"{len(wanted)} cells, {len(wanted) - len(waiting)} of them up to date", flush=True)
+    failed: dict[Cell, str] = {}
+    total = sum(cell.size for cell in waiting)
+    form = "{desc}: {percentage:.0f}%|{bar}| {elapsed} gone, {remaining} to go {postfix}"
+    with tqdm(desc="study", total=total, bar_format=form, smoothing=0) as bar:
+        done = pool.run_cells([cell.tasks(study) for cell in waiting], study.scheduler)
+        for count, (place, outcomes) in enumerate(done, 1):
+            cell = waiting[place]
+            error = keep(cell, outcomes, study)["error"]
+            if error:
+                failed[cell] = error
+                tqdm.write(f"{cell}: {error}", file=sys.stderr)
+            else:
+                change_lock("commit", "--force", "--quiet", cell.stage)
+            bar.set_postfix_str(f"({count} of {len(waiting)} cells, last {cell})", refresh=False)
+            bar.update(cell.size)
+    return failed
+
+
+def main() -> None:
+    """Run the study; the exit status is 0 only if nothing failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few folds of a few settings")
+    quick = parser.parse_args().quick
+    parts = ["quick"] if quick else ["full", "ablation"]
+    try:
+        study = load()
+        for name in () if quick else KNOWN:
+            if name not in study.full.settings:
+                print(f"{name}: is left out of {PIPELINE} ({REGISTRY[name].note})")
+        tracking.prepare(study.experiment)
+        mend_lock()
+        change_lock("repro", "--quiet", f"{PIPELINE}:identify")
+        failed = sweep([cell for part in parts for cell in cells(study, part)], study)
+        mistakes = [f"{cell}: {error}" for cell, error in failed.items()]
+        for name in () if quick else ("convergence", "cost"):
+            try:
+                change_lock("repro", "--quiet", "--keep-going", f"{PIPELINE}:{name}")
+            except UserError as mistake:
+                mistakes.append(str(mistake))
+    except UserError as mistake:
+        sys.exit(str(mistake))
+    except KeyboardInterrupt:
+        sys.exit("stopped; what is done is kept, and the same command goes on from there")
+    place = PLACES[parts[0]]
+    options = ["--results", str(place / "results"), "--out", str(place)]
+    command = [sys.executable, "-m", "experiments.analyse", *options]
+    analysed = subprocess.run(command).returncode
+    if mistakes:
+        sys.exit("\n".join(["failed:", *mistakes]))
+    sys.exit(analysed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""WSC-PML with a part of it removed, the paper's ablation; Full is WSC-PML itself."""
+
+from wscpml import undecomposed
+from wscpml.arrays import Array, Matrix
+from wscpml.baselines.br import BR
+from wscpml.clustering import Clustering
+from wscpml.estimator import WSCPML
+
+GRID = WSCPML.GRID
+
+
+class NC(BR):
+    """No clustering: the network on the candidates as they are."""
+
+    TITLE = "NC"
+    SOURCE = "the paper's ablation: no clustering"
+
+
+class ND(WSCPML):
+    """No decomposition: the memberships of Eq. 7 are the pseudo-labels; its lambda is `beta`."""
+
+    TITLE = "ND"
+    SOURCE = "the paper's ablation: no decomposition"
+    GRID = {"beta": GRID["beta"]}
+
+    def _cluster(self, scaled: Matrix, candidates: Array, B: Array) -> Clustering:
+        return undecomposed.cluster(
+            scaled, candidates, B, self.beta, self.max_iterations, self.tolerance
+        )
+
+
+class NWS(WSCPML):
+    """No weak supervision: Eq. 10 without its term in beta."""
+
+    TITLE = "NWS"
+    SOURCE = "the paper's ablation: no weak supervision"
+    GRID = {"alpha": GRID["alpha"]}
+
+    def _cluster(self, scaled: Matrix, candidates: Array, B: Array) -> Clustering:
+        return super()._cluster(scaled, candidates, 0 * B)
