@@ -9,6 +9,7 @@ are not there are left out by name. `--quick`: two folds of yeast-9.
 
 import argparse
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tqdm import tqdm
 from benchmarks import ROOT, data
 from wscpml.arrays import Array
 from wscpml.baselines import method
-from wscpml.datasets.registry import SETTINGS
+from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.metrics import average_precision, rankable
 
 PRINTED_AS = {
@@ -34,11 +35,15 @@ NAMES = [name for name, (set_, _) in SETTINGS.items() if set_ in ("emotions", "b
 FOLDS = 10
 
 
-def printed() -> pd.DataFrame:
-    """The paper's average precision by setting."""
-    table = pd.read_csv(ROOT / "docs/paper/average_precision.csv")
-    candidates = table.avg_candidates.map("{:g}".format)
-    return table.set_index(table.dataset + "-" + candidates)
+@cache
+def printed(table: str) -> pd.DataFrame:
+    """A table of docs/paper by setting."""
+    figures = pd.read_csv(ROOT / f"docs/paper/{table}.csv")
+    names = [
+        f"{name}-{r:g}" if REGISTRY[name].levels else name
+        for name, r in zip(figures.dataset, figures.avg_candidates, strict=True)
+    ]
+    return figures.set_index(pd.Index(names, name="setting"))
 
 
 def one_fold(name: str, given: data.Setting, fold: int, seed: int) -> float:
@@ -70,7 +75,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     settings, folds = (["yeast-9"], 2) if options.quick else (NAMES, FOLDS)
-    paper = printed()
+    paper = printed("average_precision")
     figures: dict[str, float] = {}
     apart: list[list[float]] = []
     print("| setting | " + " | ".join(method(name).TITLE for name in PRINTED_AS) + " |")

@@ -53,4 +53,5 @@ def those_here(names: Iterable[str]) -> Iterator[str]:
 
 def precision(truth: Array, scores: Array) -> float | None:
     """Average precision of the rows that can be ranked."""
-    return metrics.evaluate(truth, scores, 0.5)["average_precision"]
+    ranked = metrics.rankable(truth)
+    return metrics.average_precision(truth[ranked], scores[ranked]) if ranked.any() else None

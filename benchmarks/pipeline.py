@@ -18,12 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from benchmarks import ROOT, copy_project
+from benchmarks import copy_project, dvc_stages
 from wscpml import artifacts, settings
 
-STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
+STAGES = list(dvc_stages())
 
 
 # What a stage imports only once it runs: start-up all the same.

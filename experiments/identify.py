@@ -91,7 +91,7 @@ def imports(file: Path) -> set[Path]:
             names = [alias.name for alias in node.names]
         else:
             continue
-        found |= {path for name in names if (path := _module_file(name))}
+        found |= {path for name in names if (path := module_file(name))}
     return found - {file, Path("wscpml/__init__.py")}
 
 
@@ -106,7 +106,7 @@ def code_behind(file: Path, near: Callable[[Path], set[Path]] = imports) -> set[
     return seen
 
 
-def _module_file(name: str) -> Path | None:
+def module_file(name: str) -> Path | None:
     path = ROOT / name.replace(".", "/")
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():

@@ -27,10 +27,9 @@ def cluster(settings: Settings) -> None:
     table = inputs.candidate_pairs().assign(
         B=confidence[candidates == 1], pi=result.memberships.data, F=result.pseudo_labels.data
     )
-    artifacts.write("data/pseudo_labels.parquet", table)
-    artifacts.write("data/pseudo_labels.csv", table)
-    artifacts.write("data/cluster_prototypes.npy", result.prototypes)
-    artifacts.write("metrics/clustering.csv", result.course)
+    artifacts.write("models/wsc-pml/pseudo_labels.parquet", table)
+    artifacts.write("models/wsc-pml/cluster_prototypes.npy", result.prototypes)
+    artifacts.write("models/wsc-pml/clustering.csv", result.course)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What several stages read: the rows of one side of the split."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,13 +58,13 @@ def truth(side: str) -> Array:
     return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]
 
 
-def pseudo_labels() -> "pd.DataFrame":
-    """The table of pseudo-labels, a row for each candidate of the training rows, in their order."""
-    table = artifacts.read("data/pseudo_labels.parquet")
+def pseudo_labels(path: str | Path) -> "pd.DataFrame":
+    """A table of pseudo-labels, a row for each candidate of the training rows, in their order."""
+    table = artifacts.read(path)
     expected = candidate_pairs()
     if not table[["instance", "label"]].astype(str).equals(expected.astype(str)):
         raise UserError(
-            "data/pseudo_labels.parquet: its rows are not the candidates of the training rows; "
+            f"{path}: its rows are not the candidates of the training rows; "
             "`dvc checkout` gets it back, `dvc repro` makes it anew"
         )
     return table

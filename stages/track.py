@@ -13,13 +13,14 @@ from wscpml import artifacts, tracking
 from wscpml.arrays import to_dense
 from wscpml.settings import Settings
 
+STAGES = "stages/wsc-pml"  # of WSC-PML's own
 FILES = [
     "params.yaml",
     "dvc.yaml",
     "dvc.lock",
     "data/pseudo_labels.parquet",
     "data/predictions.parquet",
-    "metrics/clustering.csv",
+    "metrics/iterations.csv",
     "metrics/training.csv",
     "metrics/per_label.csv",
     "metrics/candidates.csv",
@@ -27,11 +28,18 @@ FILES = [
     "metrics/evaluation.json",
     "metrics/overview.png",
 ]
+SHARED = {"method", "seed", "dataset", "split", "noise", "evaluation", "tracking"}  # by all methods
 
 
 def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
-    hashes, names = dvc_hashes(), artifacts.read("data/prepared/names.json")
+    own, made = settings.has_stages, Path("models", settings.method)
+    files = [*FILES, f"{made}/params.yaml"]
+    files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else []
+    hashes = dvc_hashes([name for name in files if name.endswith(".lock")])
+    names, parameters = (
+        artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
+    )
     features = artifacts.read_matrix("data/prepared", "features")
     measured = flat(artifacts.read("metrics/evaluation.json"))
     measured |= flat({"noise": artifacts.read("metrics/noise.json")})
@@ -41,15 +49,16 @@ def track(settings: Settings) -> None:
         while name in measured:  # R&B and R/B are one to MLflow
             name += "_"
         measured[name] = value
-    courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("clustering", "training")}
+    courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")}
     result = tracking.Result(
         name=run_name(settings, "candidates" in names["given"], os.environ.get("DVC_EXP_NAME")),
-        params=flat(settings.model_dump()),
+        params=flat(settings.model_dump(include=SHARED))
+        | flat(parameters if own else {settings.method: parameters}),
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(hashes),
-        files=[Path(name) for name in FILES],
-        model=Path("models/classifier"),
+        files=[Path(name) for name in files],
+        model=made / "classifier" if own else None,
         example=to_dense(features[:2]),
         dataset=settings.dataset.title,
         digest=hashes["data/prepared"].removesuffix(".dir"),
@@ -66,10 +75,11 @@ def track(settings: Settings) -> None:
 def run_name(settings: Settings, noise_is_given: bool, experiment: str | None) -> str:
     """What tells runs apart in MLflow's table, with the name that `dvc exp show` has for it."""
     chosen, added = settings.clustering, settings.noise
+    weights = f" alpha={chosen.alpha:g} beta={chosen.beta:g}" if settings.has_stages else ""
     noise = f"-{added.candidates}" if added.kind == "pad" else f" {added.kind} {added.rate:g}"
     noise = "" if noise_is_given else noise
     suffix = f" ({experiment})" if experiment else ""
-    return f"{settings.dataset.title}{noise} alpha={chosen.alpha:g} beta={chosen.beta:g}{suffix}"
+    return f"{settings.method} {settings.dataset.title}{noise}{weights}{suffix}"
 
 
 def metric_name(text: str) -> str:
@@ -87,9 +97,9 @@ def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return items
 
 
-def dvc_hashes() -> dict[str, str]:
+def dvc_hashes(locks: list[str]) -> dict[str, str]:
     """DVC's hash of every output so far, by path: what `dvc checkout` can bring back."""
-    stages = artifacts.read("dvc.lock")["stages"].values()
+    stages = [stage for lock in locks for stage in artifacts.read(lock)["stages"].values()]
     return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
 
 
@@ -99,7 +109,7 @@ def tags(hashes: dict[str, str]) -> dict[str, str]:
         "dvc.data": hashes["data/prepared"],
         "dvc.candidates": hashes["data/candidates.npy"],
         "dvc.pseudo_labels": hashes["data/pseudo_labels.parquet"],
-        "dvc.model": hashes["models/classifier"],
+        "dvc.model": hashes.get("models/wsc-pml/classifier", ""),
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
         "git.commit": git("rev-parse", "--verify", "HEAD"),
         "git.changed": git("status", "--porcelain", "--untracked-files=no") and "yes",

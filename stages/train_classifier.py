@@ -12,12 +12,15 @@ from wscpml.model import Model
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 
+MADE = "models/wsc-pml"
+USED = {"device", "features", "confidence", "clustering", "classifier"}  # by this stage or before
+
 
 def train_classifier(settings: Settings) -> None:
-    """Write models/classifier/ (all that prediction needs) and the course of the training."""
+    """Write classifier/ (all that prediction needs), the course of the training, and settings."""
     candidates = inputs.candidates("train")
     pseudo_labels = np.zeros(candidates.shape)
-    pseudo_labels[candidates == 1] = inputs.pseudo_labels().F
+    pseudo_labels[candidates == 1] = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F
     feature_map = inputs.feature_map()
     room = artifacts.scratch((len(candidates), feature_map.size))
     X = feature_map.map_scaled(inputs.scaled_features(), out=room)
@@ -39,8 +42,9 @@ def train_classifier(settings: Settings) -> None:
         )
     names = artifacts.read("data/prepared/names.json")
     trained = Model(feature_map, head, names["features"], names["labels"])
-    artifacts.write_directory("models/classifier", trained.to_files() | extra)
-    artifacts.write("metrics/training.csv", course)
+    artifacts.write_directory(f"{MADE}/classifier", trained.to_files() | extra)
+    artifacts.write(f"{MADE}/training.csv", course)
+    artifacts.write(f"{MADE}/params.yaml", settings.model_dump(include=USED))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ STAGES = [
     "build_confidence",
     "cluster",
     "train_classifier",
+    "apply_method",
     "evaluate",
     "track",
 ]
@@ -66,6 +68,9 @@ def tiny_project(tmp_path, monkeypatch, params):
     params["noise"]["candidates"] = 2
     params["classifier"]["max_epochs"] = 5
     Path("params.yaml").write_text(yaml.safe_dump(params))
+    for file in (ROOT / "models").glob("*/params.yaml"):
+        if file.parent.name != "wsc-pml":
+            shutil.copytree(file.parent, Path("models") / file.parent.name)
     return tmp_path
 
 
@@ -89,12 +94,13 @@ class Project:
     def repro(self, *options: str, **env: str) -> list[str]:
         """Run `dvc repro`; returns the stages that were executed."""
         lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
-        return [line.split("'")[1] for line in lines if line.startswith("Running stage")]
+        stages = [line.split("'")[1] for line in lines if line.startswith("Running stage")]
+        return [stage.removeprefix("stages/wsc-pml/dvc.yaml:") for stage in stages]
 
-    def set(self, section: str, key: str, value: object) -> None:
+    def set(self, section: str | None, key: str, value: object) -> None:
         path = self.path / "params.yaml"
         params = yaml.safe_load(path.read_text())
-        params[section][key] = value
+        (params[section] if section else params)[key] = value
         path.write_text(yaml.safe_dump(params))
 
 

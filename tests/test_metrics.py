@@ -45,14 +45,14 @@ def test_metrics_equal_a_slow_literal_reference(truth, seed, with_ties):
     scores = np.random.default_rng(seed).random(truth.shape)
     if with_ties:
         scores = scores.round(1)
-    found = metrics.evaluate(truth, scores, 0.5)
+    found = metrics.evaluate(truth, scores, scores >= 0.5)
     assert found == pytest.approx(reference(truth, scores, 0.5))
 
 
 def test_where_the_field_departs_from_scikit_learn():
     truth = np.array([[0, 0, 0], [1, 0, 1]])
     scores = np.array([[0.3, 0.2, 0.1], [0.9, 0.8, 0.1]])
-    found = metrics.evaluate(truth, scores, 0.5)
+    found = metrics.evaluate(truth, scores, scores >= 0.5)
     # scikit-learn counts the row without labels as perfect; the field leaves it out.
     assert label_ranking_average_precision_score(truth, scores) == pytest.approx((1 + 5 / 6) / 2)
     assert found["average_precision"] == pytest.approx(5 / 6)
@@ -65,14 +65,14 @@ def test_among_equal_scores_the_higher_label_index_ranks_first():
     equal = np.full((1, 2), 0.5)
     assert metrics.average_precision(np.array([[0, 1]]), equal) == 1
     assert metrics.average_precision(np.array([[1, 0]]), equal) == 0.5
-    assert metrics.evaluate(np.array([[0, 1]]), equal, 0.5)["ranking_loss"] == 1
+    assert metrics.evaluate(np.array([[0, 1]]), equal, equal >= 0.5)["ranking_loss"] == 1
     assert metrics.one_error(np.array([[1, 0]]), equal) == 0
 
 
 def test_what_cannot_be_measured_is_none():
-    nothing = metrics.evaluate(np.zeros((0, 3), int), np.zeros((0, 3)), 0.5)
+    nothing = metrics.evaluate(np.zeros((0, 3), int), *np.zeros((2, 0, 3)))
     assert set(nothing.values()) == {None}
-    only_full = metrics.evaluate(np.ones((2, 3), int), np.ones((2, 3)), 0.5)
+    only_full = metrics.evaluate(np.ones((2, 3), int), *np.ones((2, 2, 3)))
     assert only_full["average_precision"] is None
     assert only_full["hamming_loss"] == 0
 

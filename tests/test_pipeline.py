@@ -63,7 +63,7 @@ def test_only_what_changed_runs_again(project):
     assert project.repro() == []
     project.set("clustering", "alpha", 1)
     assert "cluster:" in project.run("dvc", "status").stdout
-    assert project.repro() == ["cluster", "train_classifier", "evaluate", "track"]
+    assert project.repro() == ["cluster", "train_classifier", "apply_method", "evaluate", "track"]
     assert len(runs(project)) == 2
     changed = json.loads((project.path / "metrics/run.json").read_text())
     for command in ("metrics diff", "params diff", "plots diff --json"):
@@ -74,6 +74,58 @@ def test_only_what_changed_runs_again(project):
     assert len(runs(project)) == 2
     assert json.loads((project.path / "metrics/run.json").read_text()) != changed
     assert project.run("git", "status", "--porcelain").stdout == ""
+
+
+def test_another_method_runs_without_the_stages_of_ours_and_the_way_back_is_cached(project):
+    ours, known = digests(project), set(runs(project).run_id)
+    project.set(None, "method", "pml-ni")
+    done = project.run("dvc", "repro")
+    assert "stages/wsc-pml" not in done.stdout  # DVC does not even visit them
+    assert done.stdout.count("Running stage") == 3
+    assert project.run("dvc", "status").stdout == "Data and pipelines are up to date.\n"
+    project.run("dvc", "checkout")
+    plots = json.loads(project.run("dvc", "plots", "show", "--json").stdout)
+    assert not plots.get("errors")
+    measured = json.loads((project.path / "metrics/evaluation.json").read_text())
+    assert measured["average_precision"] > 0.68
+    assert list(measured["noise_auc"]) == ["F"]
+
+    project.set("clustering", "alpha", 1)  # is not its concern
+    assert project.repro() == []
+    found = runs(project).set_index("run_id")
+    (run_id,) = set(found.index) - known
+    run = mlflow.get_run(run_id)
+    assert run.info.run_name == "pml-ni yeast-9"
+    assert run.info.experiment_id == found.experiment_id.iloc[-1]
+    assert {"method": "pml-ni", "pml-ni.lam": "10.0", "noise.candidates": "9"}.items() <= (
+        run.data.params.items()
+    )
+    assert not [name for name in run.data.params if name.startswith(("clustering", "classifier"))]
+    assert run.data.metrics["average_precision"] == measured["average_precision"]
+    course = pd.read_csv(project.path / "metrics/iterations.csv")
+    points = mlflow.MlflowClient().get_metric_history(run_id, "iterations.objective")
+    assert [point.value for point in points] == course.objective.tolist()
+    assert "dvc.pseudo_labels" in run.data.tags
+    assert "dvc.model" not in run.data.tags
+    assert not run.outputs.model_outputs
+
+    project.run("git", "checkout", "params.yaml")
+    assert project.repro() == []
+    assert digests(project) == ours
+    assert len(runs(project)) == len(known) + 1
+
+
+def test_a_method_that_is_none_stops_the_run_and_leaves_the_results(project):
+    before = digests(project)
+    project.set(None, "method", "pml")
+    done = project.run("dvc", "repro", check=False)
+    assert done.returncode != 0
+    assert "failed to reproduce 'apply_method'" in done.stderr
+    assert "models/pml'" in done.stderr
+    assert "Traceback" not in done.stderr
+    project.run("git", "checkout", "params.yaml")
+    assert project.repro() == []
+    assert digests(project) == before
 
 
 def test_a_change_of_the_held_out_fold_leaves_the_noise_alone(project):
@@ -129,7 +181,7 @@ def test_versions_come_back_by_git_and_dvc_or_from_the_mlflow_run(project, tmp_p
         dst_path=str(project.path),
         tracking_uri=store(project),
     )
-    project.run("dvc", "checkout", "cluster", "train_classifier", "evaluate")
+    project.run("dvc", "checkout", "apply_method", "evaluate")
     assert digests(project)[table] == second[table]
     project.run("git", "checkout", "dvc.lock")
     project.run("dvc", "checkout")
@@ -259,8 +311,8 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
     assert run.data.metrics["average_precision"] == evaluation["average_precision"]
     assert run.data.metrics["noise_auc.pi"] == evaluation["noise_auc"]["pi"]
     for name, column in (
-        ("clustering", "objective"),
-        ("clustering", "change"),
+        ("iterations", "objective"),
+        ("iterations", "change"),
         ("training", "validation_loss"),
     ):
         course = pd.read_csv(project.path / f"metrics/{name}.csv")
@@ -268,11 +320,18 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
         logged = {point.step: point.value for point in points}
         assert logged == dict(zip(course.iloc[:, 0], course[column], strict=True))
 
-    lock = yaml.safe_load((project.path / "dvc.lock").read_text())["stages"]
-    hashes = {out["path"]: out["md5"] for s in lock.values() for out in s["outs"]}
+    hashes = {
+        out["path"]: out["md5"]
+        for directory in (".", "stages/wsc-pml")
+        for stage in yaml.safe_load((project.path / directory / "dvc.lock").read_text())[
+            "stages"
+        ].values()
+        for out in stage["outs"]
+    }
     head = project.run("git", "rev-parse", "HEAD").stdout.strip()
     assert run.data.tags["git.commit"] == head
     assert run.data.tags["dvc.pseudo_labels"] == hashes["data/pseudo_labels.parquet"]
+    assert run.data.tags["dvc.model"] == hashes["models/wsc-pml/classifier"]
     table = (project.path / "data/pseudo_labels.parquet").read_bytes()
     assert hashes["data/pseudo_labels.parquet"] == hashlib.md5(table).hexdigest()
     (data,) = run.inputs.dataset_inputs

@@ -6,16 +6,23 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.identify import code_behind
+from benchmarks import dvc_stages
+from experiments.identify import code_behind, module_file
 from tests.conftest import ROOT, STAGES
+from wscpml import settings
+from wscpml.baselines import METHODS, method
 
-DVC_STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+DVC_STAGES = dvc_stages()
+COMPARED = [name for name in METHODS if name != "wsc-pml"]
 
 
 @pytest.mark.parametrize("stage", DVC_STAGES)
 def test_a_stage_depends_on_the_code_behind_it(stage):
     declared = [Path(dep) for dep in DVC_STAGES[stage]["deps"]]
     code = code_behind(Path(f"stages/{stage}.py"))
+    if stage == "apply_method":
+        for name in COMPARED:  # which it imports by name
+            code |= code_behind(module_file(f"wscpml.{METHODS[name].partition(':')[0]}"))
     missing = [f for f in code if f not in declared and not set(f.parents) & set(declared)]
     assert missing == []
 
@@ -28,6 +35,23 @@ def test_a_stage_is_named_like_its_script_and_says_what_it_does(stage):
 
 def test_the_stages_are_those_of_the_method_in_order():
     assert list(DVC_STAGES) == STAGES
+
+
+def test_only_the_stages_that_all_methods_share_are_in_the_file_that_dvc_runs_as_a_whole():
+    shared = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    assert [s for s in STAGES if s not in shared] == STAGES[3:7]
+    for stage in shared:
+        templated = [dep for dep in shared[stage]["deps"] if "wsc-pml" in dep or "${" in dep]
+        assert templated == ["models/${method}"] * (stage in ("apply_method", "track"))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_the_parameters_of_the_other_methods_are_the_recommended_ones(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert settings.parameters(name) | {"random_state": None} == method(name)().get_params()
+    text = Path(f"models/{name}/params.yaml").read_text()
+    module = module_file(f"wscpml.{METHODS[name].partition(':')[0]}")
+    assert text.startswith(f"# Parameters of {method(name).TITLE}, as recommended; {module} ")
 
 
 def importers(package: str) -> set[str]:

@@ -5,6 +5,7 @@ import yaml
 
 from tests.conftest import ROOT
 from wscpml import settings
+from wscpml.baselines import METHODS
 from wscpml.errors import UserError
 
 
@@ -111,6 +112,12 @@ def test_an_unknown_data_set_is_told_the_known_ones(tmp_path, params):
     (line,) = mistakes(tmp_path, params)
     assert line.startswith("dataset.name: must be one of Mirflickr, ")
     assert line.endswith("corel5k-11, got 'beast'")
+
+
+def test_every_method_but_our_own_is_fitted_without_stages(tmp_path, params):
+    for name in METHODS:
+        params["method"] = name
+        assert load(tmp_path, params).has_stages == (name == "wsc-pml")
 
 
 def test_a_short_name_is_a_setting_of_the_paper(tmp_path, params):

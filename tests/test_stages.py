@@ -3,12 +3,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
+from benchmarks import dvc_stages
 from stages import (
+    apply_method,
     build_confidence,
     cluster,
     evaluate,
@@ -20,9 +23,11 @@ from stages import (
 )
 from tests.conftest import ROOT, Tiny
 from wscpml import artifacts, settings
+from wscpml.baselines import METHODS, method
 from wscpml.datasets.files import File, digest
 from wscpml.datasets.registry import REGISTRY, Named
 from wscpml.errors import UserError
+from wscpml.randomness import stream
 
 STAGES = {
     module.__name__.removeprefix("stages."): getattr(
@@ -36,15 +41,17 @@ STAGES = {
         build_confidence,
         cluster,
         train_classifier,
+        apply_method,
         evaluate,
     )
 }
-DVC = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+DVC = dvc_stages()
 
 
-def paths(stage: str, kind: str) -> list[Path]:
+def paths(stage: str, kind: str, method: str = "wsc-pml") -> list[Path]:
     entries = DVC[stage].get(kind, [])
-    return [Path(entry if isinstance(entry, str) else next(iter(entry))) for entry in entries]
+    names = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
+    return [Path(name.replace("${method}", method)) for name in names]
 
 
 def outputs(stage: str) -> list[Path]:
@@ -52,7 +59,7 @@ def outputs(stage: str) -> list[Path]:
 
 
 def files_in(path: Path) -> list[Path]:
-    return sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
 
 
 def run_all(until: str = "evaluate") -> None:
@@ -62,8 +69,23 @@ def run_all(until: str = "evaluate") -> None:
             return
 
 
+def change(key: str, values: object) -> None:
+    """Set a key of the settings, or some of a section's."""
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params[key] = params[key] | values if isinstance(values, dict) else values
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+
+
+def apply(name: str) -> dict[str, Any]:
+    """Run all but the stages of WSC-PML with another method; returns the metrics."""
+    change("method", name)
+    for stage in ("fetch", "prepare", "inject_noise", "apply_method", "evaluate"):
+        STAGES[stage](settings.load())
+    return artifacts.read("metrics/evaluation.json")
+
+
 def test_each_stage_writes_just_the_outputs_that_dvc_expects(tiny_project):
-    known = {Path("params.yaml")}
+    known = {f.relative_to(tiny_project) for f in tiny_project.rglob("*") if f.is_file()}
     for name, stage in STAGES.items():
         stage(settings.load())
         written = {f.relative_to(tiny_project) for f in tiny_project.rglob("*") if f.is_file()}
@@ -91,9 +113,7 @@ def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
 def test_noise_does_not_depend_on_the_fold(tiny_project, params):
     run_all("inject_noise")
     before = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
-    changed = yaml.safe_load(Path("params.yaml").read_text())
-    changed["split"]["fold"] = 3
-    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    change("split", {"fold": 3})
     run_all("inject_noise")
     np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), before[0])
     assert not (artifacts.read("data/split.npy") & before[1]).any()
@@ -128,9 +148,7 @@ def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
 def test_other_noise_models_keep_the_truth_and_state_the_rate_they_reached(
     tiny_project, kind, capsys
 ):
-    changed = yaml.safe_load(Path("params.yaml").read_text())
-    changed["noise"] |= {"kind": kind, "rate": 0.4}
-    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    change("noise", {"kind": kind, "rate": 0.4})
     run_all("inject_noise")
     candidates = artifacts.read("data/candidates.npy")
     assert (candidates >= Tiny().data.truth).all()
@@ -141,9 +159,9 @@ def test_other_noise_models_keep_the_truth_and_state_the_rate_they_reached(
 
 def test_pseudo_labels_in_another_order_are_refused(tiny_project):
     run_all("cluster")
-    table = artifacts.read("data/pseudo_labels.parquet")
+    table = artifacts.read("models/wsc-pml/pseudo_labels.parquet")
     for other in (table[::-1], table[:-1]):
-        artifacts.write("data/pseudo_labels.parquet", other)
+        artifacts.write("models/wsc-pml/pseudo_labels.parquet", other)
         with pytest.raises(UserError, match="its rows are not the candidates"):
             STAGES["train_classifier"](settings.load())
 
@@ -213,18 +231,24 @@ def test_more_candidates_than_labels_leave_no_output(tiny_project, params):
     assert not Path("data/candidates.npy").exists()
 
 
+def reads(monkeypatch, stage: str) -> set[Path]:
+    """What a stage reads."""
+    read, inputs = artifacts.read, set()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            artifacts, "read", lambda path, **ways: inputs.add(Path(path)) or read(path, **ways)
+        )
+        STAGES[stage](settings.load())
+    return inputs
+
+
 @pytest.mark.parametrize("name", list(STAGES)[1:])
 @pytest.mark.parametrize(("harm", "words"), [(None, "is missing"), (0.6, "is damaged or cut off")])
 def test_a_stage_refuses_a_harmed_input_before_it_writes(
     tiny_project, monkeypatch, name, harm, words
 ):
     run_all(name)
-    read = artifacts.read
-    inputs = set()
-    monkeypatch.setattr(
-        artifacts, "read", lambda path, **ways: inputs.add(Path(path)) or read(path, **ways)
-    )
-    STAGES[name](settings.load())
+    inputs = reads(monkeypatch, name)
     declared = {file for path in paths(name, "deps") for file in files_in(path)}
     assert inputs
     assert inputs <= declared
@@ -249,38 +273,41 @@ def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, param
     params["noise"]["kandidates"] = 3
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for command in ("stages.cluster", "wscpml.settings"):
-        done = subprocess.run(
-            [sys.executable, "-m", command],
-            capture_output=True,
-            text=True,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-        assert done.returncode == 1
-        assert done.stdout == ""
-        assert done.stderr.splitlines() == [
+        assert refused(command) == [
             "params.yaml: noise.kandidates: unknown key; known here: kind, candidates, rate",
             "params.yaml: clustering.alpha: must be > 0, got -1",
         ]
 
 
+def refused(command: str) -> list[str]:
+    """Lines that a module ends with, exit 1 and nothing else said."""
+    done = subprocess.run(
+        [sys.executable, "-m", command],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
 def test_clustering_that_does_not_settle_says_so(tiny_project, capsys):
-    changed = yaml.safe_load(Path("params.yaml").read_text())
-    changed["clustering"] |= {"max_iterations": 1, "beta": 0.1}
-    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    change("clustering", {"max_iterations": 1, "beta": 0.1})
     run_all("cluster")
     assert "clustering.max_iterations: F still changed by" in capsys.readouterr().err
 
 
 def test_kernel_ridge_is_a_classifier_too_and_leaves_out_of_sample_scores(tiny_project):
-    changed = yaml.safe_load(Path("params.yaml").read_text())
-    changed["classifier"]["kind"] = "kernel_ridge"
-    Path("params.yaml").write_text(yaml.safe_dump(changed))
+    change("classifier", {"kind": "kernel_ridge"})
     run_all()
     candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
-    left_out = artifacts.read("models/classifier/leave_one_out.npy")
+    left_out = artifacts.read("models/wsc-pml/classifier/leave_one_out.npy")
     assert left_out.shape == candidates[~test].shape
     found = artifacts.read("metrics/evaluation.json")["noise_auc"]
     assert found["leave_one_out"] > found["F"]
+    table = artifacts.read("data/pseudo_labels.parquet")
+    np.testing.assert_array_equal(table.leave_one_out, left_out[candidates[~test] == 1])
     predictions = artifacts.read("data/predictions.parquet").drop(columns="instance")
     assert predictions.to_numpy().min() >= 0
     assert predictions.to_numpy().max() <= 1
@@ -298,3 +325,101 @@ def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project
         "noise_auc",
     ]
     assert list(found["noise_auc"]) == ["B", "pi", "F"]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "wsc-pml"])
+def test_any_other_method_runs_in_place_of_the_stages(tiny_project, name):
+    measured = apply(name)
+    assert measured["average_precision"] > 0.6
+    assert measured["noise_auc"]["F"] > 0.5
+    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    X, truth = Tiny().data.features, Tiny().data.truth
+    fitted = method(name)(random_state=stream(0, "method"))
+    fitted.fit(X[~test], (truth if name == "oracle" else candidates)[~test])
+    table = artifacts.read("data/pseudo_labels.parquet")
+    assert table.columns.tolist() == ["instance", "label", "F"]
+    np.testing.assert_array_equal(table.F, fitted.pseudo_labels_[candidates[~test] == 1])
+    for file, expected in (
+        ("predictions", fitted.predict_proba(X[test])),
+        ("predicted_labels", fitted.predict(X[test])),
+    ):
+        found = artifacts.read(f"data/{file}.parquet").drop(columns="instance")
+        np.testing.assert_array_equal(found, expected)
+    assert measured["hamming_loss"] == np.mean(fitted.predict(X[test]) != truth[test])
+    assert artifacts.read("metrics/iterations.csv").objective.tolist() == fitted.objective_
+    assert not Path("models/wsc-pml").exists()
+
+
+def test_another_method_reads_only_what_dvc_expects(tiny_project, monkeypatch):
+    apply("pml-ni")
+    inputs = reads(monkeypatch, "apply_method")
+    declared = {file for path in paths("apply_method", "deps", "pml-ni") for file in files_in(path)}
+    assert inputs <= declared
+    assert Path("models/pml-ni/params.yaml") in declared
+
+
+def test_the_threshold_is_for_methods_without_a_rule_of_their_own(tiny_project):
+    change("evaluation", {"threshold": 0.9})
+    for name, own_rule in (("pml-ni", False), ("nlr", True)):
+        apply(name)
+        probabilities, labels = (
+            artifacts.read(f"data/{file}.parquet").drop(columns="instance").to_numpy()
+            for file in ("predictions", "predicted_labels")
+        )
+        assert ((probabilities >= 0.9) == labels).all() != own_rule
+
+
+def test_a_parameter_of_another_method_may_be_changed(tiny_project):
+    path = Path("models/rf-c/params.yaml")
+    path.write_text("trees: 200\nsmallest_leaf: 20\n")
+    apply("rf-c")
+    coarse = artifacts.read("data/predictions.parquet")
+    shutil.copy(ROOT / path, path)
+    apply("rf-c")
+    assert not coarse.equals(artifacts.read("data/predictions.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("rf-c", "tree", 3, "tree: unknown key; known here: trees, smallest_leaf"),
+        ("rf-c", "trees", "many", "trees: must be a whole number, got 'many'"),
+        ("ml-knn", "k", 0, "k: must be >= 1, got 0"),
+        ("nlr", "intercept", "some", "intercept: must be true or false, got 'some'"),
+        ("pml-ni", "lam", -1, "lam: must be >= 0, got -1"),
+        ("br", "kernel", "foo", "kernel: must be 'laplace', 'rbf' or 'none', got 'foo'"),
+    ],
+)
+def test_a_mistake_in_the_parameters_of_a_method_is_one_line(
+    tiny_project, name, key, value, message
+):
+    path = Path(f"models/{name}/params.yaml")
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {key: value}))
+    with pytest.raises(UserError) as mistake:
+        settings.parameters(name)
+    assert str(mistake.value) == f"{path}: {message}"
+
+
+def test_another_method_needs_no_truth_unless_it_is_the_oracle(tiny_project, monkeypatch):
+    own = (np.arange(240).reshape(60, 4) % 3 > 0).astype(np.uint8)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny(candidates=own, truth=None))
+    measured = apply("pml-ni")
+    assert measured.pop("noise_auc") == {"F": None}
+    assert set(measured.values()) == {None}
+    assert len(artifacts.read("data/pseudo_labels.csv")) == own.sum()
+    with pytest.raises(UserError, match="method: oracle needs true labels, and the data set has"):
+        apply("oracle")
+
+
+def test_sparse_features_run_through_another_method(tiny_project, monkeypatch):
+    dense = Tiny().data.features * (np.arange(300).reshape(60, 5) % 13 == 0)
+    monkeypatch.setitem(REGISTRY, "tiny", Tiny(features=dense))
+    assert 0 <= apply("pml-ni")["ranking_loss"] <= 1
+
+
+def test_a_method_that_is_none_is_one_line_with_those_there_are(tiny_project):
+    change("method", "pml")
+    change("dataset", {"name": "yeast"})
+    for command in ("stages.apply_method", "wscpml.settings"):
+        known = ", ".join(METHODS)
+        assert refused(command) == [f"params.yaml: method: must be one of {known}, got 'pml'"]

@@ -117,6 +117,11 @@ def test_a_run_that_cannot_be_logged_whole_is_not_left_half(store, tmp_path):
     assert found.run_id.tolist() == [run_id]
 
 
+def test_a_method_without_a_model_is_logged_without_one(store):
+    run_id = tracking.log_run(replace(a_result(store / "model"), model=None), "none")
+    assert not mlflow.get_run(run_id).outputs.model_outputs
+
+
 def test_the_logged_model_needs_little_of_this_project(store):
     run_id = tracking.log_run(a_result(store / "model"), "none")
     (output,) = mlflow.get_run(run_id).outputs.model_outputs
@@ -161,8 +166,9 @@ def test_nested_settings_become_dotted_names():
 
 def test_a_run_is_named_by_what_tells_it_apart():
     committed = settings.load(ROOT / "params.yaml")
-    assert track.run_name(committed, False, None) == "yeast-9 alpha=10 beta=10"
-    assert track.run_name(committed, True, "gauge-here") == "yeast alpha=10 beta=10 (gauge-here)"
+    assert track.run_name(committed, False, None) == "wsc-pml yeast-9 alpha=10 beta=10"
+    other = committed.model_copy(update={"method": "pml-ni"})
+    assert track.run_name(other, True, "gauge-here") == "pml-ni yeast (gauge-here)"
 
 
 def test_the_served_model_wants_the_features_by_name():

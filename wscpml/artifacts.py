@@ -1,8 +1,8 @@
 """The one module that reads and writes artifacts: whole files, same bytes for same content.
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
-`.json` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure. Content
-that is a path is a file to copy. Nothing here unpickles.
+`.json`, `.yaml` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure,
+`.html`, `.md` and `.tex` text. Content that is a path is a file to copy. Nothing here unpickles.
 """
 
 import io
@@ -172,6 +172,12 @@ def _write_npy(file: IO[bytes], array: Array | Blocks) -> None:
         file.write(np.ascontiguousarray(block).data)
 
 
+def _write_yaml(file: IO[bytes], data: Any) -> None:
+    import yaml
+
+    file.write(yaml.safe_dump(data, sort_keys=False).encode())
+
+
 def _write_safetensors(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
     from safetensors.numpy import save
 
@@ -188,7 +194,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,
     ".json": lambda path: json.loads(_whole_text(path)),
-    ".lock": _read_yaml,
+    **dict.fromkeys([".lock", ".yaml"], _read_yaml),
     ".csv": _read_csv,
     ".parquet": _read_parquet,
 }
@@ -200,7 +206,9 @@ _WRITERS: dict[str, Callable[[IO[bytes], Any], object]] = {
     ".json": lambda file, data: file.write(
         (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     ),
+    ".yaml": _write_yaml,
     ".csv": lambda file, table: table.to_csv(file, index=False, lineterminator="\n"),
     ".parquet": lambda file, table: table.to_parquet(file, index=False),
     ".png": lambda file, figure: figure.savefig(file, format="png", dpi=110),
+    **dict.fromkeys((".html", ".md", ".tex"), lambda file, text: file.write(text.encode())),
 }

@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument("names", nargs="+", metavar="NAME", help="see `wscpml datasets`")
     fetch.set_defaults(run=_fetch)
 
-    methods = commands.add_parser("methods", help="list the methods to compare with")
+    methods = commands.add_parser("methods", help="list the methods, by their names in params.yaml")
     methods.set_defaults(run=_methods)
 
     describe = commands.add_parser(

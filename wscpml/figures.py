@@ -1,5 +1,9 @@
 """Pictures of a run, for people who would rather look than read."""
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,25 +13,39 @@ COLOURS = {"true": "#1b7837", "false": "#c2410c", "unknown": "#4c72b0"}
 
 
 def overview(
-    clustering: pd.DataFrame, training: pd.DataFrame, labels: pd.DataFrame, candidates: pd.DataFrame
+    iterations: pd.DataFrame, training: pd.DataFrame, labels: pd.DataFrame, candidates: pd.DataFrame
 ) -> Figure:
-    """The course of the method, and how well it did.
+    """The course of the method, as far as it has one, and how well it did.
 
-    The tables are those of metrics/: clustering.csv, training.csv, per_label.csv, candidates.csv.
+    The tables are those of metrics/: iterations.csv, training.csv, per_label.csv, candidates.csv.
     """
-    figure = Figure(figsize=(13, 7.5), layout="constrained")
-    axes = figure.subplots(2, 3)
-    _curve(axes[0, 0], clustering, "iteration", ["objective"], "Clustering: objective (Eq. 10)")
-    _curve(axes[0, 1], clustering, "iteration", ["change"], "Clustering: relative change of F")
-    axes[0, 1].set_yscale("symlog", linthresh=1e-6)
-    losses = ["training_loss", "validation_loss"]
-    _curve(axes[0, 2], training, "step", losses, "Classifier: loss per epoch or penalty")
-    _histogram(axes[1, 0], candidates, "pi", "Membership pi of the candidates")
-    _histogram(axes[1, 1], candidates, "F", "Pseudo-label F of the candidates")
-    _bars(axes[1, 2], labels)
-    for axis in axes.flat:
+    clustered = "change" in iterations
+    title = "Clustering: objective (Eq. 10)" if clustered else "Objective of the method"
+    panels: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = [
+        (len(iterations) > 0, _curve, (iterations, "iteration", ["objective"], title)),
+        (clustered, _changes, (iterations,)),
+        (len(training) > 0, _losses, (training,)),
+        (clustered, _histogram, (candidates, "pi", "Membership pi of the candidates")),
+        (True, _histogram, (candidates, "F", "Pseudo-label F of the candidates")),
+        (True, _bars, (labels,)),
+    ]
+    shown = [(draw, content) for there, draw, content in panels if there]
+    rows, columns = math.ceil(len(shown) / 3), min(len(shown), 3)
+    figure = Figure(figsize=(13 / 3 * columns, 3.75 * rows), layout="constrained")
+    for axis, (draw, content) in zip(figure.subplots(rows, columns).flat, shown, strict=True):
+        draw(axis, *content)
         axis.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _losses(axis: Axes, training: pd.DataFrame) -> None:
+    losses = ["training_loss", "validation_loss"]
+    _curve(axis, training, "step", losses, "Classifier: loss per epoch or penalty")
+
+
+def _changes(axis: Axes, iterations: pd.DataFrame) -> None:
+    _curve(axis, iterations, "iteration", ["change"], "Clustering: relative change of F")
+    axis.set_yscale("symlog", linthresh=1e-6)
 
 
 def _curve(axis: Axes, table: pd.DataFrame, x: str, ys: list[str], title: str) -> None:

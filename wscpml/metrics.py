@@ -14,8 +14,8 @@ import pandas as pd
 from wscpml.arrays import Array
 
 
-def evaluate(truth: Array, scores: Array, threshold: float) -> dict[str, float | None]:
-    """All five metrics of scores ``(n, q)`` against the truth ``(n, q)``."""
+def evaluate(truth: Array, scores: Array, labels: Array) -> dict[str, float | None]:
+    """All five metrics of scores and predicted labels against the truth, all ``(n, q)``."""
     from sklearn.metrics import hamming_loss, label_ranking_loss
 
     ranked = rankable(truth)
@@ -26,7 +26,7 @@ def evaluate(truth: Array, scores: Array, threshold: float) -> dict[str, float |
         "ranking_loss": float(label_ranking_loss(T, S)) if some else None,
         "one_error": one_error(T, S) if some else None,
         "coverage": coverage(truth, scores) if any_row else None,
-        "hamming_loss": float(hamming_loss(truth, scores >= threshold)) if any_row else None,
+        "hamming_loss": float(hamming_loss(truth, labels)) if any_row else None,
     }
 
 

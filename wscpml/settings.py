@@ -1,13 +1,14 @@
 """The one module that knows params.yaml: typed, validated, one line per mistake.
 
-`python -m wscpml.settings` checks the file and says nothing if it is right.
+`python -m wscpml.settings` checks the file and says nothing if it is right. So are the files
+models/NAME/params.yaml, the parameters of the methods to compare with.
 """
 
 import math
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
 import yaml
 from pydantic import (
@@ -19,10 +20,12 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
+from wscpml.baselines import METHODS, method
 from wscpml.datasets.files import OWN
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
@@ -38,6 +41,12 @@ def _not_a_switch(value: object) -> object:
 def _known_name(value: str) -> str:
     if value not in REGISTRY and value not in SETTINGS:
         raise ValueError(f"must be one of {', '.join(REGISTRY)}, or of {', '.join(SETTINGS)}")
+    return value
+
+
+def _known_method(value: str) -> str:
+    if value not in METHODS:
+        raise ValueError(f"must be one of {', '.join(METHODS)}")
     return value
 
 
@@ -183,6 +192,7 @@ class TrackingSettings(Section):
 class Settings(Section):
     """The whole of params.yaml."""
 
+    method: Annotated[str, AfterValidator(_known_method)]
     seed: Annotated[Int, Field(ge=0)]
     device: Literal["auto", "cpu", "cuda"]
     dataset: DatasetSettings
@@ -195,10 +205,33 @@ class Settings(Section):
     evaluation: EvaluationSettings
     tracking: TrackingSettings
 
+    @property
+    def has_stages(self) -> bool:
+        """Whether the method is fitted by stages of its own."""
+        return self.method == "wsc-pml"
+
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
     return _spelled_out(checked(path, Settings))
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Read and check the parameters of a method to compare with.
+
+    Those of the feature map and of the networks are as in params.yaml; any others are numbers that
+    are not negative, counts from 1 on, and switches.
+    """
+    shared = FeatureSettings.model_fields | ClassifierSettings.model_fields
+    ranges: dict[Any, Any] = {float: Annotated[Float, Field(ge=0)], int: Count}
+    ranges[int | None] = Count | None
+    fields: dict[str, Any] = {}
+    for key, kind in get_type_hints(method(name).__init__).items():
+        if key not in ("random_state", "return"):
+            field = shared.get(key)
+            fields[key] = (field.annotation, field) if field else (ranges.get(kind, kind), ...)
+    section = create_model(name, __base__=Section, **fields)
+    return checked(Path("models", name, "params.yaml"), section).model_dump()
 
 
 def checked(path: Path, kind: type[S]) -> S:
@@ -244,6 +277,7 @@ _WORDS = {
     "model_type": "must be a section with keys of its own",
     **dict.fromkeys(["int_type", "int_parsing", "int_from_float"], "must be a whole number"),
     **dict.fromkeys(["float_type", "float_parsing"], "must be a number"),
+    **dict.fromkeys(["bool_type", "bool_parsing"], "must be true or false"),
 }
 
 
@@ -268,6 +302,8 @@ def _plain(value: object) -> object:
 
 if __name__ == "__main__":
     try:
-        load()
+        chosen = load()
+        if not chosen.has_stages:
+            parameters(chosen.method)
     except UserError as mistake:
         sys.exit(str(mistake))

@@ -59,7 +59,7 @@ class Result(Summary):
 
     courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
     files: Sequence[Path]
-    model: Path
+    model: Path | None  # a method may leave none
     example: Array  # some rows of raw features
     dataset: str
     digest: str  # of the data set, as DVC has it
@@ -79,7 +79,9 @@ def store_uri() -> str:
 
 def log_run(result: Result, experiment: str) -> str:
     """Log a result as one run, and return the run's id."""
-    model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
+    model = None
+    if result.model:
+        model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
     missing = [file for file in result.files if not file.is_file()]
     if missing:
         raise UserError(f"{missing[0]}: is missing; `dvc repro` makes it anew")
@@ -128,7 +130,7 @@ def log_family(
     return started[0]
 
 
-def _log(result: Result, model: Model, run_id: str, now: int) -> None:
+def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
     _log_values(run_id, now, result)
     for file in result.files:
         mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
@@ -139,7 +141,8 @@ def _log(result: Result, model: Model, run_id: str, now: int) -> None:
         context="all rows",
         tags={name: str(size) for name, size in result.sizes.items()},
     )
-    _log_model(result, model)
+    if model:
+        _log_model(result, model)
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:

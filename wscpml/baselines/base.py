@@ -47,6 +47,7 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     SCALING: ClassVar[str] = "minmax"
     FEWEST_ROWS: ClassVar[int] = 1
     NEEDS_TRUTH: ClassVar[bool] = False  # whether `fit` is to be given the truth for candidates
+    OWN_RULE: ClassVar[bool] = False  # whether `_choose` is other than a threshold
 
     random_state: Any
 

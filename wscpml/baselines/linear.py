@@ -44,6 +44,8 @@ class LinearScores:
 class TopScores(LinearScores):
     """Linear scores of which those near the row's best make labels, as some authors have it."""
 
+    OWN_RULE = True
+
     def _choose(self, probabilities: Array) -> Array:
         return on_top(unsqueezed(probabilities))
 

@@ -1,0 +1,295 @@
+"""What experiments/results holds, read and checked: figures, and what is missing of them.
+
+A cell is `SETTING/METHOD.json`: cross-validation of one method on one setting, with every pair of a
+grid if the method has one. Beside it are `ablation-nc`, `-nd` and `-nws` in the same form, and
+`convergence`; `cost.json` is of no setting. The analysis reads nothing else.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, NamedTuple, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from benchmarks.agreement import PRINTED_AS, printed
+from wscpml import artifacts
+from wscpml.baselines import METHODS, method
+from wscpml.datasets.registry import REGISTRY
+from wscpml.errors import UserError
+
+WSC, HONEST = "wsc-pml", "wsc-pml honest"  # the same cell, by the two protocols
+SEVEN = [WSC, *PRINTED_AS]  # the paper's methods
+LEARNERS = [name for name in METHODS if not method(name).NEEDS_TRUTH]
+VARIANTS = {"ablation-nc": "NC", "ablation-nd": "ND", "ablation-nws": "NWS", WSC: "Full"}
+KINDS = list(dict.fromkeys([*METHODS, *VARIANTS]))  # of cells
+
+
+class Metric(NamedTuple):
+    """What people read, and which way is better."""
+
+    title: str
+    higher_is_better: bool
+
+
+METRICS = {
+    "average_precision": Metric("Average precision", True),
+    "ranking_loss": Metric("Ranking loss", False),
+    "one_error": Metric("One-error", False),
+    "coverage": Metric("Coverage", False),
+    "hamming_loss": Metric("Hamming loss", False),
+}
+PRINTED_METRICS = ["average_precision", "ranking_loss"]  # of the five, in docs/paper
+SETTINGS = list(printed(PRINTED_METRICS[0]).index)
+DATASETS = dict(printed(PRINTED_METRICS[0]).dataset)  # of each setting
+
+
+def title(entry: str) -> str:
+    """What people read for a method, or for WSC-PML by the honest protocol."""
+    return f"{method(WSC).TITLE}, honest" if entry == HONEST else method(entry).TITLE
+
+
+def not_public(setting: str) -> bool:
+    """Whether only a person can supply the files of a setting."""
+    return not all(file.url for file in REGISTRY[DATASETS[setting]].files)
+
+
+class Part(BaseModel):
+    """Of a file; keys that are not known here are let pass."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class Metrics(Part):
+    """Of one fold; None where it has no row to measure."""
+
+    average_precision: float | None
+    ranking_loss: float | None
+    one_error: float | None
+    coverage: float | None
+    hamming_loss: float | None
+
+
+class Run(Part):
+    """One fold with one setting of the parameters."""
+
+    fold: int
+    settings: dict[str, float | str]
+    metrics: Metrics
+    criterion: float | None
+
+
+class Cell(Part):
+    """One method on one setting."""
+
+    setting: str
+    method: str
+    seed: int
+    folds: int
+    error: str | None
+    peak_memory_mb: float | None  # where the system tells
+    seconds: float
+    runs: list[Run]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.error is None:
+            folds: dict[str, list[int]] = {}
+            for run in self.runs:
+                folds.setdefault(str(sorted(run.settings.items())), []).append(run.fold)
+            if not folds or any(sorted(of) != list(range(self.folds)) for of in folds.values()):
+                raise ValueError(f"must have each fold from 0 to {self.folds - 1} once")
+            if len({tuple(sorted(run.settings)) for run in self.runs}) > 1:
+                raise ValueError("must have the same parameters in every run")
+            if all(run.metrics.average_precision is None for run in self.runs):
+                raise ValueError("must have an average precision in some run")
+        return self
+
+
+class Convergence(Part):
+    """The course of the clustering."""
+
+    error: str | None = None
+    iteration: list[int] = []
+    objective: list[float] = []
+    change: list[float] = []
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        lengths = {len(self.iteration), len(self.objective), len(self.change)}
+        if self.error is None and (len(lengths) > 1 or 0 in lengths):
+            raise ValueError("must have iteration, objective and change, equally long")
+        return self
+
+
+Sizes = Annotated[list[tuple[float, float]], Field(min_length=2)]
+
+
+class Cost(Part):
+    """Size and seconds per iteration, along each of the three dimensions."""
+
+    error: str | None = None
+    n: Sizes | None = None
+    q: Sizes | None = None
+    d: Sizes | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """All there is."""
+
+    folds: pd.DataFrame  # setting, entry, fold, the five metrics: what each protocol reports
+    grid: pd.DataFrame  # setting, alpha, beta, the five metrics: means of WSC-PML over the folds
+    picks: pd.DataFrame  # setting, entry, fold, alpha, beta: what each protocol chose
+    cells: pd.DataFrame  # setting, method, seed, folds, seconds, peak_memory_mb: those measured
+    convergence: dict[str, pd.DataFrame]
+    cost: dict[str, list[tuple[float, float]]]
+    failures: dict[str, str]  # file, and what is wrong with it
+
+    @cached_property
+    def measured(self) -> list[str]:
+        """Settings with any figures, in the paper's order."""
+        found = set(self.folds.setting)
+        return [name for name in SETTINGS if name in found]
+
+    @cached_property
+    def absent(self) -> list[str]:
+        """Settings that cannot be measured without files that are not public."""
+        return [name for name in SETTINGS if not_public(name) and name not in self.measured]
+
+    @property
+    def missing(self) -> dict[str, list[str]]:
+        """By method, the settings that are neither measured nor failed, though they can be had."""
+        done = {*zip(self.cells.setting, self.cells.method, strict=True)}
+        failed = {tuple(file.removesuffix(".json").split("/")) for file in self.failures}
+        wanted = [setting for setting in SETTINGS if setting not in self.absent]
+        gaps = {
+            name: [setting for setting in wanted if (setting, name) not in done | failed]
+            for name in METHODS
+        }
+        return {name: settings for name, settings in gaps.items() if settings}
+
+    def state(self, setting: str, method: str) -> str:
+        """What to say of a cell without figures."""
+        if setting in self.absent:
+            return "n/a"
+        return "failed" if f"{setting}/{method}.json" in self.failures else "missing"
+
+    def means(self, metric: str) -> pd.DataFrame:
+        """Mean over the folds: a row for each of the paper's settings, a column for each entry."""
+        return self._over_folds(metric, "mean")
+
+    def deviations(self, metric: str) -> pd.DataFrame:
+        """The same for the standard deviation."""
+        return self._over_folds(metric, "std")
+
+    def _over_folds(self, metric: str, what: str) -> pd.DataFrame:
+        table = self.folds.pivot_table(metric, "setting", "entry", what, dropna=False)
+        return table.reindex(index=SETTINGS, columns=[*KINDS, HONEST])
+
+    def difference(self, metric: str, entry: str) -> pd.Series:
+        """Ours less the printed mean, in printed standard deviations; NaN where that is 0."""
+        paper, name = printed(metric), PRINTED_AS.get(entry, "WSC-PML")
+        deviation = paper[f"{name} std"].replace(0, np.nan)
+        return (self.means(metric)[entry] - paper[f"{name} mean"]) / deviation
+
+
+def load(results: Path) -> Study:
+    """Read a directory of results; what cannot be read or compared is a failure."""
+    if not results.is_dir():
+        raise UserError(f"{results}: is missing; `make study` makes it")
+    failures: dict[str, str] = {}
+    cells: dict[tuple[str, str], Cell] = {}
+    convergence: dict[str, pd.DataFrame] = {}
+    cost: dict[str, list[tuple[float, float]]] = {}
+    for path in sorted(results.rglob("*.json")):
+        file = path.relative_to(results).as_posix()
+        setting, _, name = file.removesuffix(".json").rpartition("/")
+        try:
+            if file == "cost.json":
+                cost = _read(path, Cost).model_dump(exclude={"error"}, exclude_none=True)
+            elif setting in SETTINGS and name == "convergence":
+                course = _read(path, Convergence)
+                convergence[setting] = pd.DataFrame(course.model_dump(exclude={"error"}))
+            elif setting in SETTINGS and name in KINDS:
+                cell = _read(path, Cell)
+                if (cell.setting, cell.method) != (setting, name):
+                    raise UserError(f"is a result of {cell.method} on {cell.setting}")
+                cells[setting, name] = cell
+            else:
+                raise UserError("is none of the study's settings and methods")
+        except UserError as reason:
+            failures[file] = str(reason).removeprefix(f"{path}: ")
+    for setting, name in list(cells):
+        cell = cells[setting, name]
+        first = next(cells[setting, kind] for kind in KINDS if (setting, kind) in cells)
+        if (cell.seed, cell.folds) != (first.seed, first.folds):
+            failures[f"{setting}/{name}.json"] = (
+                f"has seed {cell.seed} and {cell.folds} folds, but {first.method} has seed "
+                f"{first.seed} and {first.folds}: they cannot be compared"
+            )
+            del cells[setting, name]
+    return Study(*_tables(list(cells.values())), convergence, cost, failures)
+
+
+Form = TypeVar("Form", Cell, Convergence, Cost)
+
+
+def _read(path: Path, form: type[Form]) -> Form:
+    try:
+        found = form.model_validate(artifacts.read(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"{part}: " for part in [".".join(map(str, first["loc"]))] if part)
+        raise UserError(f"is not a result: {place}{first['msg']}") from None
+    if found.error is not None:
+        raise UserError(" ".join(found.error.split()) or "failed without a reason")
+    return found
+
+
+def _tables(cells: list[Cell]) -> tuple[pd.DataFrame, ...]:
+    """Folds, grid, picks and cells of a Study."""
+    names, pair = list(METRICS), ["alpha", "beta"]
+    reported, grids, chosen = [], [], []
+    for cell in cells:
+        runs = pd.DataFrame(
+            [
+                {"fold": run.fold, "criterion": run.criterion, **run.settings}
+                | run.metrics.model_dump()
+                for run in cell.runs
+            ]
+        ).astype(dict.fromkeys([*names, "criterion"], float))
+        parameters = sorted({key for run in cell.runs for key in run.settings})
+        best = runs
+        if parameters:
+            means = runs.groupby(parameters)[names].mean()
+            places = runs.set_index(parameters).index
+            best = runs[places == means.average_precision.idxmax()]
+            if cell.method == WSC:
+                grids.append(means.reset_index().assign(setting=cell.setting))
+        protocols = {cell.method: best}
+        if cell.method == WSC and runs.criterion.notna().all():
+            protocols[HONEST] = runs.loc[runs.groupby("fold").criterion.idxmax()]
+        for entry, rows in protocols.items():
+            rows = rows.assign(setting=cell.setting, entry=entry).sort_values("fold")
+            reported.append(rows[["setting", "entry", "fold", *names]])
+            if cell.method == WSC and parameters == pair:
+                chosen.append(rows[["setting", "entry", "fold", *pair]])
+    about = [
+        cell.model_dump(include={"setting", "method", "seed", "folds", "seconds", "peak_memory_mb"})
+        for cell in cells
+    ]
+    return (
+        _stacked(reported, ["setting", "entry", "fold", *names]),
+        _stacked(grids, ["setting", *pair, *names]),
+        _stacked(chosen, ["setting", "entry", "fold", *pair]),
+        pd.DataFrame(
+            about, columns=["setting", "method", "seed", "folds", "seconds", "peak_memory_mb"]
+        ),
+    )
+
+
+def _stacked(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)

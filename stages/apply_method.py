@@ -1,0 +1,101 @@
+"""Apply the method: its pseudo-labels for the training rows, its predictions for the others.
+
+WSC-PML has been fitted by stages of its own; any other method is fitted here.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages import inputs, run
+from wscpml import artifacts
+from wscpml.arrays import Array
+from wscpml.baselines import method
+from wscpml.errors import UserError
+from wscpml.model import Model
+from wscpml.randomness import stream
+from wscpml.ridge import Ridge
+from wscpml.settings import Settings, parameters
+
+MADE = Path("models/wsc-pml")  # by the stages of WSC-PML
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a method says, whichever it is."""
+
+    pseudo_labels: pd.DataFrame  # a row for each candidate of the training rows
+    probabilities: Array  # (n, q), of the test rows
+    labels: Array  # (n, q), of the test rows
+    iterations: pd.DataFrame
+    training: pd.DataFrame
+
+
+def apply_method(settings: Settings) -> None:
+    """Write pseudo-labels, predictions, and the course of the method."""
+    applied = from_stages(settings) if settings.has_stages else fitted_here(settings)
+    artifacts.write("data/pseudo_labels.parquet", applied.pseudo_labels)
+    artifacts.write("data/pseudo_labels.csv", applied.pseudo_labels)
+    artifacts.write("data/predictions.parquet", of_test_rows(applied.probabilities))
+    artifacts.write("data/predicted_labels.parquet", of_test_rows(applied.labels.astype(np.uint8)))
+    artifacts.write("metrics/iterations.csv", applied.iterations)
+    artifacts.write("metrics/training.csv", applied.training)
+
+
+def from_stages(settings: Settings) -> Applied:
+    """What the stages of WSC-PML have made."""
+    model = Model.from_files(artifacts.read_directory(MADE / "classifier", Model.FILES))
+    pseudo_labels = inputs.pseudo_labels(MADE / "pseudo_labels.parquet")
+    if isinstance(model.head, Ridge):
+        left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
+        pseudo_labels["leave_one_out"] = left_out[inputs.candidates("train") == 1]
+    probabilities = model.predict_proba(inputs.raw_features("test")[:])
+    return Applied(
+        pseudo_labels,
+        probabilities,
+        probabilities >= settings.evaluation.threshold,
+        artifacts.read(MADE / "clustering.csv"),
+        artifacts.read(MADE / "training.csv"),
+    )
+
+
+def fitted_here(settings: Settings) -> Applied:
+    """What a method to compare with finds on the raw features."""
+    kind = method(settings.method)
+    fitted = kind(**parameters(settings.method))
+    fitted.set_params(random_state=stream(settings.seed, "method"))
+    candidates = inputs.candidates("train")
+    given = inputs.truth("train") if kind.NEEDS_TRUTH else candidates
+    if (given < 0).any():
+        raise UserError(f"method: {settings.method} needs true labels, and the data set has none")
+    fitted.fit(inputs.raw_features("train")[:], given)
+
+    X = inputs.raw_features("test")[:]
+    if X.shape[0]:
+        probabilities = fitted.predict_proba(X)
+        threshold = settings.evaluation.threshold
+        labels = fitted.predict(X) if kind.OWN_RULE else probabilities >= threshold
+    else:
+        probabilities = labels = np.empty((0, candidates.shape[1]))
+    course = {"iteration": range(1, len(fitted.objective_) + 1), "objective": fitted.objective_}
+    return Applied(
+        inputs.candidate_pairs().assign(F=fitted.pseudo_labels_[candidates == 1]),
+        probabilities,
+        labels,
+        pd.DataFrame(course),
+        pd.DataFrame(columns=["step", "training_loss", "validation_loss"]),
+    )
+
+
+def of_test_rows(values: Array) -> pd.DataFrame:
+    """A column for each label, beside the instances' ids."""
+    names = artifacts.read("data/prepared/names.json")
+    table = pd.DataFrame(values, columns=names["labels"])
+    table.insert(0, "instance", inputs.instances("test"))
+    return table
+
+
+if __name__ == "__main__":
+    run(apply_method)
