@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Tiny
+from wscpml import classifier
 from wscpml.ablation import NC, ND, NWS
 from wscpml.baselines.br import BR
 from wscpml.estimator import WSCPML
@@ -51,6 +52,22 @@ def test_every_point_of_the_grid_scores_as_a_fit_of_its_own(data, kind, searched
         alone = few_epochs(kind, **each.settings).fit(X[:40], Y[:40])
         np.testing.assert_allclose(each.probabilities, alone.predict_proba(X[40:]), atol=1e-5)
         np.testing.assert_array_equal(each.labels, alone.predict(X[40:]))
+
+
+def test_points_with_the_same_pseudo_labels_are_trained_once(data, monkeypatch):
+    problems = []
+
+    def note(some, **settings):
+        problems.extend(some)
+        return fit_all(some, **settings)
+
+    fit_all = classifier.fit_all
+    monkeypatch.setattr(classifier, "fit_all", note)
+    found = few_epochs(WSCPML).score_grid(*data, data[0])
+    assert len(problems) < 25
+    all_at_one = [each.probabilities for each in found if each.settings["beta"] == 100]
+    for scores in all_at_one[1:]:
+        np.testing.assert_array_equal(scores, all_at_one[0])
 
 
 def test_the_criterion_needs_no_truth_and_tells_settings_apart(data):

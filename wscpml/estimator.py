@@ -103,14 +103,15 @@ class WSCPML(BR):
         mapped, unseen = self.map_.map_scaled(scaled), self.map_(rest)
         axes = classifier.principal_axes(mapped)
         points = [dict(zip(self.GRID, v, strict=True)) for v in product(*self.GRID.values())]
-        scored = []
-        for some in row_blocks(len(points), classifier.NETWORKS):  # more take memory, not time
-            each = [clone(self).set_params(**point) for point in points[some]]
-            found = (point._cluster(scaled, y, B).pseudo_labels.toarray() for point in each)
-            problems = [Problem(mapped, y, F, deepcopy(rng), axes) for F in found]
-            trained = classifier.fit_all(problems, **self._chosen(TRAINING))
-            for point, (network, course) in zip(points[some], trained, strict=True):
-                S = network.predict_proba(unseen)
+        each = (clone(self).set_params(**point) for point in points)
+        found = [point._cluster(scaled, y, B).pseudo_labels.toarray() for point in each]
+        distinct = {F.tobytes(): F for F in found}  # a large beta leaves all F at 1
+        problems = [Problem(mapped, y, F, deepcopy(rng), axes) for F in distinct.values()]
+        scores: list[tuple[Array, float]] = []
+        for some in row_blocks(len(problems), classifier.NETWORKS):  # more take memory, not time
+            for network, course in classifier.fit_all(problems[some], **self._chosen(TRAINING)):
                 criterion = course.attrs["candidate_precision"]
-                scored.append(Scored(point, S, self._choose(S), criterion))
-        return scored
+                scores.append((network.predict_proba(unseen), criterion))
+        score_of = dict(zip(distinct, scores, strict=True))
+        whole = zip(points, (score_of[F.tobytes()] for F in found), strict=True)
+        return [Scored(point, S, self._choose(S), criterion) for point, (S, criterion) in whole]
