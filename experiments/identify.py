@@ -107,7 +107,7 @@ def code_behind(file: Path, near: Callable[[Path], set[Path]] = imports) -> set[
 
 
 def module_file(name: str) -> Path | None:
-    """The file of a module of this project, by its dotted name."""
+    """The file of a module of this project, from its root."""
     path = ROOT / name.replace(".", "/")
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():
