@@ -303,7 +303,7 @@ def together(name: str, folds: list[Fold], settings: Settings, turns: int) -> Fi
 def measure(quick: bool) -> Figures:
     """All figures, one by one."""
     settings = load(ROOT / "params.yaml")
-    sizes, turns = ((2000, 200, 100), 2) if quick else ((20_000, 500, 400), 4)
+    sizes, turns = ((2000, 200, 100), 2) if quick else ((20_000, 500, 400), 8)
     yield from dense(*sizes, turns)
     yield from pairs(*sizes, turns)
     yield from in_child("million_rows", 20_000 if quick else 1_000_000)

@@ -208,6 +208,7 @@ def path(request, monkeypatch):
     monkeypatch.setattr(clustering, "PAIRS_BELOW", float(request.param == "pairs") * 2)
     monkeypatch.setattr(clustering, "BLOCK", 64 * 20)
     monkeypatch.setattr(clustering, "PAIRS_BLOCK", 64 * 20)
+    monkeypatch.setattr(clustering, "CHUNK", 64)
     return request.param
 
 

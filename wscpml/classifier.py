@@ -123,8 +123,9 @@ def fit_all(
         found = run(partial(_starts, width=width), problems, held_out, streams)
         first, last, precisions = (list(parts) for parts in zip(*found, strict=True))
         trial = begin(training, first)
+        seen = [rows[: len(rest)] for rows, rest in zip(training, held_out, strict=True)]
         for epoch in progress(range(max_epochs + 1)):
-            training_loss = trial.epoch(run) if epoch else trial.loss(run, training)
+            training_loss = trial.epoch(run) if epoch else trial.loss(run, seen)
             loss = trial.loss(run, held_out)
             if not np.isfinite(loss).all():
                 raise UserError(

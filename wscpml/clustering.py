@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
 TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
 PAIRS_BELOW = 0.2  # share of candidates; `python -m benchmarks.engine` measures where they cross
-BLOCK, PAIRS_BLOCK = 1 << 19, 1 << 20  # values of X or F that a block holds
-CHUNK = 1 << 16  # values of F that are worked on at a time, all labels of some rows
+BLOCK, PAIRS_BLOCK = 1 << 22, 1 << 20  # values of X or F that a block holds at most
+CHUNK = 1 << 17  # values of F that are worked on at a time, all labels of some rows
+EVEN = 4  # the number of blocks is a multiple of this, so that no core waits for long
 STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
 
 
@@ -70,7 +71,8 @@ def update_pseudo_labels(
 def membership_costs(distances: "Tensor", pseudo_labels: "Tensor", alpha: float) -> "Tensor":
     """d of Eq. 18 for candidates; elsewhere f is 0, and d does not matter."""
     lacking = pseudo_labels - 1
-    return (pseudo_labels * distances).addcmul_(lacking, lacking, value=alpha)
+    costs = (pseudo_labels * distances).addcmul_(lacking, lacking, value=alpha)
+    return costs.clamp_min_(SMALLEST_DISTANCE)
 
 
 def update_memberships(
@@ -85,7 +87,7 @@ def update_memberships(
     the constraint of Eq. 18 asks for: rows of Pi * F sum to 1. `row_sums` gives every value the
     sum over its row.
     """
-    pull = pseudo_labels / costs.clamp_min(SMALLEST_DISTANCE)
+    pull = pseudo_labels / costs
     total = row_sums(pull if rule == "paper" else pull * pseudo_labels)
     return pull.div_(total.masked_fill(total <= 0, 1))
 
@@ -158,7 +160,9 @@ class _Block:
 
     def gathered(self, weights: "Tensor", transposed: "Tensor") -> "Tensor":
         """The weighted sum of the rows for each label, ``(q, d)``."""
-        return (transposed @ weights).T
+        if sparse.issparse(self.X):
+            return (transposed @ weights).T
+        return weights.T @ transposed.T
 
     def of_candidates(self, values: "Tensor", candidates: sparse.csr_array) -> Array:
         """The values of the candidates, row by row."""
@@ -279,7 +283,7 @@ def cluster(
     pattern = sparse.csr_array(candidates)
     if pattern.nnz < PAIRS_BELOW * n * q:
         kind: type[_Block] = _Pairs
-        size = PAIRS_BLOCK // d if narrow else BLOCK // q
+        size = PAIRS_BLOCK // (d if narrow else q)
         candidates, confidence = pattern, _like(pattern, confidence)
     else:
         kind, size = _Block, BLOCK // max(d if narrow else 1, q)
@@ -325,7 +329,7 @@ def cluster(
     with in_parallel(where) as run:
         blocks = [
             kind(X, candidates, confidence, found, rows, centre, tensor)
-            for rows in row_blocks(n, max(64, size))
+            for rows in row_blocks(n, -(-n // (EVEN * -(-n // (EVEN * max(64, size))))))
         ]
         strips = [blocks[part] for part in row_blocks(len(blocks), -(-len(blocks) // STRIPS))]
         sums = visit(run, begin)

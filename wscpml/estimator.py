@@ -44,7 +44,7 @@ class WSCPML(BR):
         rule: str = "paper",
         max_iterations: int = 50,
         tolerance: float = 0.001,
-        width: int = 10,
+        width: int = 4,
         learning_rate: float = 0.001,
         weight_decay: float = 0.01,
         batch_size: int = 256,

@@ -46,7 +46,7 @@ class BR(Method):
         anchors_per_feature: int = 5,
         bandwidth: float = 0.5,
         energy: float = 0.999,
-        width: int = 10,
+        width: int = 4,
         learning_rate: float = 0.001,
         weight_decay: float = 0.01,
         batch_size: int = 256,
