@@ -66,9 +66,9 @@ class Cell:
 
 
 def cells(study: Study, part: str) -> list[Cell]:
-    """All cells of a part, method by method."""
+    """All cells of a part, setting by setting."""
     chosen = getattr(study, part)
-    return [Cell(part, setting, name) for name in chosen.methods for setting in chosen.settings]
+    return [Cell(part, setting, name) for setting in chosen.settings for name in chosen.methods]
 
 
 def result(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, Any]:

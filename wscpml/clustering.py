@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SMALLEST_DISTANCE = 1e-12  # d of Eq. 18 for a row that lies on its prototype
 TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
 PAIRS_BELOW = 0.2  # share of candidates; `python -m benchmarks.engine` measures where they cross
-BLOCK, PAIRS_BLOCK = 1 << 22, 1 << 20  # values of X or F that a block holds at most
+BLOCK, PAIRS_BLOCK = 1 << 22, 1 << 21  # values of X or F that a block holds at most
 CHUNK = 1 << 17  # values of F that are worked on at a time, all labels of some rows
 EVEN = 4  # the number of blocks is a multiple of this, so that no core waits for long
 STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
