@@ -82,7 +82,7 @@ def test_another_method_runs_without_the_stages_of_ours_and_the_way_back_is_cach
     done = project.run("dvc", "repro")
     assert "stages/wsc-pml" not in done.stdout  # DVC does not even visit them
     assert done.stdout.count("Running stage") == 3
-    assert project.run("dvc", "status").stdout == "Data and pipelines are up to date.\n"
+    assert project.run("dvc", "status", "dvc.yaml").stdout == "Data and pipelines are up to date.\n"
     project.run("dvc", "checkout")
     plots = json.loads(project.run("dvc", "plots", "show", "--json").stdout)
     assert not plots.get("errors")
