@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 
+from experiments import cells, tables
 from tests.conftest import ROOT
 from wscpml.baselines import METHODS, method
 
@@ -15,6 +16,10 @@ def test_the_figures_are_those_of_the_committed_result():
     names = ("average_precision", "ranking_loss", "one_error", "coverage", "hamming_loss")
     assert f"| {' | '.join(f'{evaluation[name]:.3f}' for name in names)} |" in README
     assert f"`noise_auc.F` {evaluation['noise_auc']['F']:.3f}" in README
+
+
+def test_the_study_s_figures_are_those_of_the_committed_cells():
+    assert tables.summary(cells.load(ROOT / "experiments/results")) in README
 
 
 def test_the_map_of_the_house_is_complete():
