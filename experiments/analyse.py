@@ -14,7 +14,7 @@ from benchmarks import ROOT
 from experiments import cells, claims, comparisons, report, tables
 from wscpml import artifacts
 from wscpml.errors import UserError
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 HERE = ROOT / "experiments"
 
@@ -31,7 +31,7 @@ def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> li
         tables.wilcoxon(compared),
         tables.ablation(study),
         tables.sensitivity(study),
-        tables.convergence(study, WSCPML().tolerance),
+        tables.convergence(study, AsPrinted().tolerance),
         tables.cost(study),
         tables.effort(study),
     ]

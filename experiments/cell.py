@@ -19,7 +19,7 @@ from wscpml import artifacts, tracking
 from wscpml.baselines import method
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 PLACES = {  # where a part's results and the analysis of them go
     "full": Path("experiments"),
@@ -53,7 +53,7 @@ class Cell:
             REGISTRY[SETTINGS.get(self.setting, (self.setting, 0))[0]],
             method(self.method),
         )
-        points = math.prod(map(len, kind.GRID.values())) if issubclass(kind, WSCPML) else 1
+        points = math.prod(map(len, kind.GRID.values())) if issubclass(kind, AsPrinted) else 1
         return float(entry.instances * entry.labels * points)
 
     def tasks(self, study: Study) -> list[Task]:

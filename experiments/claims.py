@@ -14,7 +14,7 @@ from experiments.cells import METRICS, PRINTED_METRICS, SETTINGS, VARIANTS, WSC,
 from experiments.comparisons import THE_PAPERS, Comparison
 from experiments.errata import in_print
 from wscpml import statistics
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "could not be tested"
 MOST_ITERATIONS = 20  # "converges within 10-20 iterations on most datasets"
@@ -232,7 +232,7 @@ def _on(so: pd.Series, means: pd.DataFrame) -> str:
 def _whole_grids(study: Study) -> pd.DataFrame:
     """Rows of the sensitivity table whose grid has all pairs."""
     data = tables.sensitivity(study).data
-    pairs = len(WSCPML.GRID["alpha"]) * len(WSCPML.GRID["beta"])
+    pairs = len(AsPrinted.GRID["alpha"]) * len(AsPrinted.GRID["beta"])
     return data[data.pairs == pairs] if len(data) else data
 
 
@@ -271,14 +271,14 @@ def _stable(study: Study) -> Claim:
 
 
 def _courses(study: Study) -> pd.DataFrame:
-    return tables.convergence(study, WSCPML().tolerance).data
+    return tables.convergence(study, AsPrinted().tolerance).data
 
 
 def _iterations(study: Study) -> Claim:
     claim = "The clustering converges within 10 to 20 iterations on most data sets."
     rule = (
         f"on more than half of the settings {MOST_ITERATIONS} iterations or fewer bring the "
-        f"relative change of F below {WSCPML().tolerance:g}"
+        f"relative change of F below {AsPrinted().tolerance:g}"
     )
     found = _courses(study)
     if found.empty:

@@ -10,12 +10,12 @@ from experiments.settings import load
 from experiments.tidy import tidy
 from wscpml import artifacts, features
 from wscpml.errors import UserError
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 
 def course(setting: str, seed: int, folds: int) -> dict[str, Any]:
     """Objective and change per iteration on the rows outside fold 0, at the default settings."""
-    given, method = data.load(setting, seed, folds), WSCPML()
+    given, method = data.load(setting, seed, folds), AsPrinted()
     train = given.fold != 0
     X, Y = given.X[train], given.candidates[train]
     with threadpool_limits(1, "blas"):

@@ -19,7 +19,7 @@ from experiments.cells import (
 from experiments.claims import FAILS, HOLDS, UNTESTED, Claim
 from experiments.comparisons import GROUPS, PROTOCOLS, Comparison
 from wscpml.datasets.registry import REGISTRY
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 NO_FIGURES = {"n/a": "quiet", "missing": "quiet", "failed": "failed"}  # how each looks
 VERDICTS = {HOLDS: "hold", FAILS: "do not hold", UNTESTED: "could not be tested"}
@@ -130,7 +130,7 @@ def _courses(study: Study) -> dict[str, str]:
     for setting in SETTINGS:
         if setting in study.convergence:
             by_dataset.setdefault(DATASETS[setting], {})[setting] = study.convergence[setting]
-    tolerance = WSCPML().tolerance
+    tolerance = AsPrinted().tolerance
     return {
         dataset: figures.svg(figures.convergence(courses, dataset, tolerance))
         for dataset, courses in by_dataset.items()

@@ -8,7 +8,7 @@ from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import METRICS, PRINTED_METRICS, SETTINGS, VARIANTS, WSC, not_public
 from wscpml import artifacts
 from wscpml.baselines import METHODS, method
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 AVAILABLE = [name for name in SETTINGS if not not_public(name)]
 ABLATION = ["Mirflickr", "emotions-4", "birds-5", "image-3"]
@@ -21,7 +21,9 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     rng = np.random.default_rng([ord(letter) for letter in setting + name])
     pairs = [{}]
     if grid and (name == WSC or name in VARIANTS):
-        pairs = [{"alpha": a, "beta": b} for a in WSCPML.GRID["alpha"] for b in WSCPML.GRID["beta"]]
+        pairs = [
+            {"alpha": a, "beta": b} for a in AsPrinted.GRID["alpha"] for b in AsPrinted.GRID["beta"]
+        ]
     shift = SHIFT.get(name, 0)
     column = PRINTED_AS.get(name, "WSC-PML") + " mean"
     precision, loss = (printed(metric).loc[setting, column] for metric in PRINTED_METRICS)

@@ -5,8 +5,8 @@ from tests.conftest import Tiny
 from wscpml import classifier
 from wscpml.ablation import NC, ND, NWS
 from wscpml.baselines.br import BR
-from wscpml.estimator import WSCPML
 from wscpml.noise import pad_candidates
+from wscpml.printed import AsPrinted
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_without_decomposition_the_pseudo_labels_of_a_row_share_one(data):
 def test_without_weak_supervision_beta_changes_nothing_and_distance_alone_lowers_f(data):
     F, same, supervised = (
         few_epochs(kind, beta=beta).fit(*data).pseudo_labels_
-        for kind, beta in ((NWS, 10.0), (NWS, 0.1), (WSCPML, 10.0))
+        for kind, beta in ((NWS, 10.0), (NWS, 0.1), (AsPrinted, 10.0))
     )
     np.testing.assert_array_equal(F, same)
     given = data[1] == 1
@@ -42,7 +42,7 @@ def test_without_weak_supervision_beta_changes_nothing_and_distance_alone_lowers
     assert (supervised - F).min() > -1e-6
 
 
-@pytest.mark.parametrize(("kind", "searched"), [(WSCPML, 25), (ND, 5), (NWS, 5), (NC, 1)])
+@pytest.mark.parametrize(("kind", "searched"), [(AsPrinted, 25), (ND, 5), (NWS, 5), (NC, 1)])
 def test_every_point_of_the_grid_scores_as_a_fit_of_its_own(data, kind, searched):
     X, Y = data
     found = few_epochs(kind).score_grid(X[:40], Y[:40], X[40:])
@@ -63,7 +63,7 @@ def test_points_with_the_same_pseudo_labels_are_trained_once(data, monkeypatch):
 
     fit_all = classifier.fit_all
     monkeypatch.setattr(classifier, "fit_all", note)
-    found = few_epochs(WSCPML).score_grid(*data, data[0])
+    found = few_epochs(AsPrinted).score_grid(*data, data[0])
     assert len(problems) < 25
     all_at_one = [each.probabilities for each in found if each.settings["beta"] == 100]
     for scores in all_at_one[1:]:
@@ -71,7 +71,7 @@ def test_points_with_the_same_pseudo_labels_are_trained_once(data, monkeypatch):
 
 
 def test_the_criterion_needs_no_truth_and_tells_settings_apart(data):
-    found = few_epochs(WSCPML).score_grid(*data, data[0][:1])
+    found = few_epochs(AsPrinted).score_grid(*data, data[0][:1])
     criteria = [each.criterion for each in found]
     assert len(set(criteria)) > 3
     assert 0.5 < min(criteria) < max(criteria) < 1

@@ -4,9 +4,9 @@ from wscpml import undecomposed
 from wscpml.arrays import Array, Matrix
 from wscpml.baselines.br import BR
 from wscpml.clustering import Clustering
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
-GRID = WSCPML.GRID
+GRID = AsPrinted.GRID
 
 
 class NC(BR):
@@ -16,7 +16,7 @@ class NC(BR):
     SOURCE = "the paper's ablation: no clustering"
 
 
-class ND(WSCPML):
+class ND(AsPrinted):
     """No decomposition: the memberships of Eq. 7 are the pseudo-labels; its lambda is `beta`."""
 
     TITLE = "ND"
@@ -29,7 +29,7 @@ class ND(WSCPML):
         )
 
 
-class NWS(WSCPML):
+class NWS(AsPrinted):
     """No weak supervision: Eq. 10 without its term in beta."""
 
     TITLE = "NWS"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from wscpml.baselines.base import Method
 
 METHODS = {  # module and class, imported once asked for
-    "wsc-pml": "estimator:WSCPML",
+    "wsc-pml": "printed:AsPrinted",
     "pml-ni": "baselines.pml_ni:PMLNI",
     "nlr": "baselines.nlr:NLR",
     "pml-lenfn": "baselines.pml_lenfn:PMLLENFN",

@@ -1,4 +1,4 @@
-"""WSCPML: the stages of the method behind scikit-learn's fit and predict."""
+"""WSC-PML as the paper prints it: its stages behind scikit-learn's fit and predict."""
 
 from copy import deepcopy
 from itertools import product
@@ -15,7 +15,7 @@ from wscpml.classifier import Problem
 from wscpml.clustering import Clustering
 
 
-class WSCPML(BR):
+class AsPrinted(BR):
     """Weakly-supervised clustering for partial multi-label learning.
 
     Pseudo-labels are F of Eq. 10; `objective_` is its value per iteration of the clustering.

@@ -1,15 +1,15 @@
 import numpy as np
 
 from tests.contract import Contract, small
-from wscpml.estimator import WSCPML
+from wscpml.printed import AsPrinted
 
 
 class TestWSCPML(Contract):
-    method = WSCPML()
+    method = AsPrinted()
 
 
 def test_its_defaults_are_those_of_the_pipeline(params):
-    ours = WSCPML().get_params()
+    ours = AsPrinted().get_params()
     ours.pop("random_state")
     params["classifier"].pop("kind")
     sections = ("features", "confidence", "clustering", "classifier")
@@ -18,8 +18,8 @@ def test_its_defaults_are_those_of_the_pipeline(params):
 
 def test_its_pseudo_labels_are_those_of_the_clustering():
     X, _, Y = small()
-    loose = WSCPML(alpha=0.01, beta=100, random_state=0).fit(X, Y)
-    tight = WSCPML(alpha=0.01, beta=0.01, random_state=0).fit(X, Y)
+    loose = AsPrinted(alpha=0.01, beta=100, random_state=0).fit(X, Y)
+    tight = AsPrinted(alpha=0.01, beta=0.01, random_state=0).fit(X, Y)
     some = Y.min(axis=1) == 0  # a row of all labels has no supervision
     np.testing.assert_array_equal(loose.pseudo_labels_[some], Y[some])  # the barrier alone decides
     assert tight.pseudo_labels_[Y == 1].mean() < 0.9
