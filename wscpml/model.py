@@ -1,15 +1,18 @@
 """A trained model: everything that stands between raw features and label probabilities."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from wscpml.arrays import Array, Matrix
+import numpy as np
+
+from wscpml.arrays import Array, Matrix, unsqueezed
 from wscpml.classifier import Network
 from wscpml.features import FeatureMap
 from wscpml.ridge import Ridge
 
-HEADS: dict[str, type[Network] | type[Ridge]] = {"network": Network, "kernel_ridge": Ridge}
+Head = Network | Ridge
+HEADS: dict[str, type[Head]] = {"network": Network, "kernel_ridge": Ridge}
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Model:
     FILES = ("weights.safetensors", "names.json")
 
     feature_map: FeatureMap
-    head: Network | Ridge
+    head: Head
     feature_names: list[str]
     label_names: list[str]
 
@@ -49,3 +52,11 @@ class Model:
             names["features"],
             names["labels"],
         )
+
+
+def with_even_odds_at(probability: float, head: Head) -> Head:
+    """The same classifier, its probabilities shifted so that this one becomes a half."""
+    if isinstance(head, Ridge):
+        return replace(head, bias=head.bias + 0.5 - unsqueezed(np.array(probability)))
+    shift = np.float32(np.log(probability / (1 - probability)))
+    return replace(head, output_bias=head.output_bias - shift)

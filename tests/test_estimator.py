@@ -1,0 +1,90 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tests.contract import Contract, small
+from wscpml import WSCPML, label_quality
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(label_quality, "TREES", 50)
+
+
+class TestWSCPML(Contract):
+    method = WSCPML()
+
+
+class TestOnTheClosedForm(Contract):
+    method = WSCPML(kind="kernel_ridge")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Features and candidates with names, and the truth."""
+    X, truth, candidates = small(n=200)
+    ids = pd.Index([f"song {i}" for i in range(len(X))], name="song")
+    features = pd.DataFrame(X, ids, [f"feature {j}" for j in range(X.shape[1])])
+    return features, pd.DataFrame(candidates, ids, ["rock", "jazz", "pop", "folk"]), truth
+
+
+@pytest.fixture
+def fitted(tables):
+    return WSCPML(random_state=0).fit(*tables[:2])
+
+
+def test_names_go_through(tables, fitted):
+    features, candidates, _ = tables
+    rest = features.iloc[5:9]
+    for table in (fitted.predict_proba(rest), fitted.predict(rest)):
+        assert table.index.equals(rest.index)
+        assert table.columns.tolist() == ["rock", "jazz", "pop", "folk"]
+    assert fitted.label_confidence_.index.equals(candidates.index)
+
+
+def test_issues_are_candidates_that_are_probably_false_the_worst_first(tables, fitted):
+    _, candidates, truth = tables
+    issues = fitted.find_label_issues()
+    assert issues.confidence.is_monotonic_increasing
+    assert (issues.confidence < 0.5).all()
+    named = pd.DataFrame(truth, candidates.index, candidates.columns)
+    found = [named.loc[each.instance, each.label] for each in issues.itertuples()]
+    assert all(candidates.loc[each.instance, each.label] for each in issues.itertuples())
+    false = 1 - named.to_numpy()[candidates.to_numpy() == 1].mean()
+    assert 1 - np.mean(found) > false + 0.2
+
+
+def test_issues_say_why(tables, fitted):
+    _, candidates, _ = tables
+    for each in fitted.find_label_issues().itertuples():
+        row = fitted.label_confidence_.loc[each.instance]
+        competing = each.competing.split(", ") if each.competing else []
+        assert set(competing) == set(row.index[row > each.confidence])
+        nearest = each.nearest.split(", ")
+        assert len(nearest) == 3
+        assert (each.label in nearest) == (each.prototype_rank <= 3)
+        assert candidates.loc[each.instance, each.label] == 1
+
+
+def test_all_candidates_can_be_listed(tables, fitted):
+    assert len(fitted.find_label_issues(below=2)) == tables[1].to_numpy().sum()
+
+
+def test_confidence_tells_true_from_false_candidates(tables, fitted):
+    features, candidates, truth = tables
+    chosen = candidates.to_numpy() == 1
+    confidence = fitted.label_confidence_.to_numpy()
+    assert roc_auc_score(truth[chosen], confidence[chosen]) > 0.8
+    printed = WSCPML(labels="printed", random_state=0).fit(features, candidates)
+    np.testing.assert_array_equal(printed.label_confidence_, fitted.label_confidence_)
+
+
+def test_it_works_in_a_pipeline_and_out_of_fold(tables):
+    features, candidates, truth = tables
+    chain = make_pipeline(StandardScaler(), WSCPML(random_state=0))
+    scores = cross_val_predict(chain, features, candidates, cv=3, method="predict_proba")
+    assert roc_auc_score(truth, scores) > 0.7

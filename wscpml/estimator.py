@@ -1,0 +1,159 @@
+"""WSCPML: noisy labels in; which of them are wrong, and a model that ignores those, out."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from wscpml import classifier, label_quality, ridge
+from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, squared_distances
+from wscpml.baselines.br import TRAINING
+from wscpml.classifier import Problem
+from wscpml.model import Head, with_even_odds_at
+from wscpml.printed import AsPrinted
+
+NEAREST = 3  # prototypes that are named to a person
+
+
+class WSCPML(AsPrinted):
+    """Find the wrong labels of a data set, and train a classifier without them.
+
+    X and y may be tables: then labels and instances keep their names, and what comes out is
+    tables too.
+
+    Parameters
+    ----------
+    labels : "cleaned" or "printed"
+        What the classifier is trained on: the confidence of each candidate, or F, the
+        pseudo-labels of the paper.
+    kind : "network" or "kernel_ridge"
+        The classifier. This and all others are explained in params.yaml.
+
+    Attributes
+    ----------
+    label_confidence_ : (n, q)
+        The probability that a candidate is true; 0 where a label is no candidate.
+    pseudo_labels_ : (n, q)
+        What the classifier was trained on.
+    noise_rates_ : (q,)
+        The estimated share of each label's candidates that are false.
+    """
+
+    def __init__(
+        self,
+        labels: Literal["cleaned", "printed"] = "cleaned",
+        kind: Literal["network", "kernel_ridge"] = "network",
+        scaling: str = "quantile",
+        kernel: str = "laplace",
+        anchors_per_feature: int = 5,
+        bandwidth: float = 0.5,
+        energy: float = 0.999,
+        theta: Literal["adaptive"] | float = "adaptive",
+        alpha: float = 10.0,
+        beta: float = 10.0,
+        rule: str = "paper",
+        max_iterations: int = 50,
+        tolerance: float = 0.001,
+        width: int = 4,
+        learning_rate: float = 0.001,
+        weight_decay: float = 0.01,
+        batch_size: int = 256,
+        max_epochs: int = 20,
+        patience: int = 2,
+        validation_share: float = 0.1,
+        random_state: Any = None,
+    ) -> None:
+        given = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
+        self.labels, self.kind = given.pop("labels"), given.pop("kind")
+        super().__init__(**given)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
+        super().fit(X, y)
+        tables = isinstance(y, pd.DataFrame) and not self.binary_
+        self.label_names_ = [str(name) for name in (y.columns if tables else self.classes_)]
+        self.instances_ = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._Y))
+        self._tables = tables
+        self.label_confidence_, self.pseudo_labels_ = (
+            self._named(values, self.instances_)
+            for values in (self.quality_.confidence, self.pseudo_labels_)
+        )
+        return self
+
+    def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
+        scaled = self._scaled(X, rng)
+        found = self._cluster(scaled, candidates, self._confidence(scaled, candidates))
+        mapped = self.map_.map_scaled(scaled)
+        axes = classifier.principal_axes(mapped)
+        seed = int(rng.integers(2**31))
+        self.quality_ = label_quality.assess(scaled, mapped, axes, candidates, seed)
+        self.noise_rates_ = label_quality.noise_rates(self.quality_.confidence, candidates)
+        cleaned = self.labels == "cleaned"
+        labels = self.quality_.confidence if cleaned else found.pseudo_labels.toarray()
+        if self.kind == "kernel_ridge":
+            head: Head = ridge.fit(mapped, candidates, labels).head
+        else:
+            problem = Problem(mapped, candidates, labels, rng, axes)
+            ((head, _),) = classifier.fit_all([problem], **self._chosen(TRAINING))
+        even = label_quality.threshold(head.predict_proba(mapped), self.quality_.confidence)
+        self.head_ = with_even_odds_at(even, head)  # type: ignore[assignment]
+        self.objective_ = found.course.objective.tolist()
+        self._Y, self._order = candidates, _by_distance(scaled, found.prototypes)
+        return labels
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each label, ``(n, q)``; of both classes where y was one column."""
+        return self._named(super().predict_proba(X), getattr(X, "index", None))
+
+    def predict(self, X: Any) -> Any:
+        """Labels as 0 and 1, ``(n, q)``; the class where y was one column."""
+        return self._named(np.asarray(super().predict(X)), getattr(X, "index", None))
+
+    def find_label_issues(self, below: float = 0.5) -> pd.DataFrame:
+        """Candidates that are probably wrong, the most suspicious first, and why.
+
+        Returns
+        -------
+        DataFrame
+            `instance`, `label`, `confidence` (all below `below`); `nearest`: the labels whose
+            prototypes are nearest to the instance, the nearest first; `prototype_rank`: the
+            place of this label's own among all; `competing`: the instance's other candidates
+            that are more likely to be true, the likeliest first.
+        """
+        confidence = self.quality_.confidence
+        row, label = np.nonzero((self._Y == 1) & (confidence < below))
+        order = np.argsort(confidence[row, label], kind="stable")
+        row, label = row[order], label[order]
+        names = np.array(self.label_names_, dtype=object)
+        places = np.empty_like(self._order)
+        np.put_along_axis(places, self._order, np.arange(len(names))[None], axis=1)
+        return pd.DataFrame(
+            {
+                "instance": self.instances_[row],
+                "label": names[label],
+                "confidence": confidence[row, label],
+                "nearest": [", ".join(each) for each in names[self._order[row, :NEAREST]]],
+                "prototype_rank": places[row, label] + 1,
+                "competing": [
+                    ", ".join(names[self._likelier(*pair)])
+                    for pair in zip(row.tolist(), label.tolist(), strict=True)
+                ],
+            }
+        )
+
+    def _likelier(self, i: int, j: int) -> Array:
+        """The candidates of a row that are likelier than one of them, the likeliest first."""
+        row = self.quality_.confidence[i]
+        others = np.flatnonzero(row > row[j])
+        return others[np.argsort(-row[others], kind="stable")]
+
+    def _named(self, values: Array, instances: Any) -> Any:
+        return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
+
+
+def _by_distance(scaled: Matrix, prototypes: Array) -> Array:
+    """The labels of each row from the nearest prototype to the farthest, ``(n, q)``."""
+    order = np.empty((scaled.shape[0], len(prototypes)), np.int32)
+    for rows in row_blocks(len(order), ROWS_AT_ONCE):
+        order[rows] = squared_distances(scaled[rows], prototypes).argsort(axis=1, kind="stable")
+    return order
