@@ -5,14 +5,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from wscpml import classifier, label_quality, ridge
-from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, squared_distances
+from wscpml import audit, classifier, issues, label_quality, ridge
+from wscpml.arrays import Array, Matrix
 from wscpml.baselines.br import TRAINING
 from wscpml.classifier import Problem
 from wscpml.model import Head, with_even_odds_at
 from wscpml.printed import AsPrinted
-
-NEAREST = 3  # prototypes that are named to a person
 
 
 class WSCPML(AsPrinted):
@@ -71,7 +69,8 @@ class WSCPML(AsPrinted):
         """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
         super().fit(X, y)
         tables = isinstance(y, pd.DataFrame) and not self.binary_
-        self.label_names_ = [str(name) for name in (y.columns if tables else self.classes_)]
+        classes = self.classes_[-1:] if self.binary_ else self.classes_
+        self.label_names_ = [str(name) for name in (y.columns if tables else classes)]
         self.instances_ = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._Y))
         self._tables = tables
         self.label_confidence_, self.pseudo_labels_ = (
@@ -98,7 +97,8 @@ class WSCPML(AsPrinted):
         even = label_quality.threshold(head.predict_proba(mapped), self.quality_.confidence)
         self.head_ = with_even_odds_at(even, head)  # type: ignore[assignment]
         self.objective_ = found.course.objective.tolist()
-        self._Y, self._order = candidates, _by_distance(scaled, found.prototypes)
+        self._Y, self._order = candidates, issues.by_distance(scaled, found.prototypes)
+        self._positions = audit.positions(scaled, found.prototypes)
         return labels
 
     def predict_proba(self, X: Any) -> Any:
@@ -109,7 +109,7 @@ class WSCPML(AsPrinted):
         """Labels as 0 and 1, ``(n, q)``; the class where y was one column."""
         return self._named(np.asarray(super().predict(X)), getattr(X, "index", None))
 
-    def find_label_issues(self, below: float = 0.5) -> pd.DataFrame:
+    def find_label_issues(self, below: float = issues.EVEN) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
 
         Returns
@@ -121,39 +121,9 @@ class WSCPML(AsPrinted):
             that are more likely to be true, the likeliest first.
         """
         confidence = self.quality_.confidence
-        row, label = np.nonzero((self._Y == 1) & (confidence < below))
-        order = np.argsort(confidence[row, label], kind="stable")
-        row, label = row[order], label[order]
-        names = np.array(self.label_names_, dtype=object)
-        places = np.empty_like(self._order)
-        np.put_along_axis(places, self._order, np.arange(len(names))[None], axis=1)
-        return pd.DataFrame(
-            {
-                "instance": self.instances_[row],
-                "label": names[label],
-                "confidence": confidence[row, label],
-                "nearest": [", ".join(each) for each in names[self._order[row, :NEAREST]]],
-                "prototype_rank": places[row, label] + 1,
-                "competing": [
-                    ", ".join(names[self._likelier(*pair)])
-                    for pair in zip(row.tolist(), label.tolist(), strict=True)
-                ],
-            }
+        return issues.find(
+            confidence, self._Y, self._order, self.label_names_, self.instances_, below
         )
-
-    def _likelier(self, i: int, j: int) -> Array:
-        """The candidates of a row that are likelier than one of them, the likeliest first."""
-        row = self.quality_.confidence[i]
-        others = np.flatnonzero(row > row[j])
-        return others[np.argsort(-row[others], kind="stable")]
 
     def _named(self, values: Array, instances: Any) -> Any:
         return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
-
-
-def _by_distance(scaled: Matrix, prototypes: Array) -> Array:
-    """The labels of each row from the nearest prototype to the farthest, ``(n, q)``."""
-    order = np.empty((scaled.shape[0], len(prototypes)), np.int32)
-    for rows in row_blocks(len(order), ROWS_AT_ONCE):
-        order[rows] = squared_distances(scaled[rows], prototypes).argsort(axis=1, kind="stable")
-    return order
