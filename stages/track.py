@@ -27,6 +27,7 @@ FILES = [
     "metrics/noise.json",
     "metrics/evaluation.json",
     "metrics/overview.png",
+    "metrics/audit.html",
 ]
 SHARED = {"method", "seed", "dataset", "split", "noise", "evaluation", "tracking"}  # by all methods
 

@@ -343,7 +343,7 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
     )
     assert Path(copy).read_bytes() == table
     logged = {f.path for d in ("", "metrics") for f in client.list_artifacts(run_id, d)}
-    assert {"params.yaml", "dvc.lock", "metrics/overview.png"} <= logged
+    assert {"params.yaml", "dvc.lock", "metrics/overview.png", "metrics/audit.html"} <= logged
 
     (output,) = run.outputs.model_outputs
     model = mlflow.pyfunc.load_model(f"models:/{output.model_id}")

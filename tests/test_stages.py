@@ -23,7 +23,7 @@ from stages import (
     train_classifier,
 )
 from tests.conftest import ROOT, Tiny
-from wscpml import artifacts, settings
+from wscpml import artifacts, audit, settings
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.files import File, digest
 from wscpml.datasets.registry import REGISTRY, Named
@@ -110,6 +110,25 @@ def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
     assert predictions.columns.tolist() == ["instance", "rock", "R&B (80s)", "NA", "01"]
     assert predictions.instance.tolist() == [f"song {i}" for i in np.flatnonzero(test)]
     assert artifacts.read("metrics/per_label.csv").label.tolist() == Tiny().data.label_names
+
+
+def test_the_audit_is_of_the_training_rows_by_their_confidence(tiny_project):
+    run_all()
+    page = Path("metrics/audit.html").read_text()
+    test = artifacts.read("data/split.npy")
+    candidates = artifacts.read("data/candidates.npy")[~test].sum()
+    assert f"{(~test).sum()} instances with {candidates} tags of\n4 labels" in page
+    assert "<title>tiny: which tags are wrong</title>" in page
+    assert audit.PROBABILITY in page
+    assert 'id="calibration"' in page
+
+
+def test_the_audit_of_another_method_says_that_it_has_no_probabilities(tiny_project):
+    apply("pml-ni")
+    page = Path("metrics/audit.html").read_text()
+    assert "<title>tiny by pml-ni: which tags are wrong</title>" in page
+    assert evaluate.PSEUDO_LABEL in page
+    assert audit.PROBABILITY not in page
 
 
 def test_noise_does_not_depend_on_the_fold(tiny_project, params):

@@ -4,7 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
 from wscpml.errors import UserError
 from wscpml.issues import EVEN, ranked
 from wscpml.label_quality import noise_rates
-
-if TYPE_CHECKING:
-    from wscpml.estimator import WSCPML
 
 MOST_LISTED = 5000  # suspicious tags in the page
 MOST_POINTS = 3000  # instances on the map
@@ -30,6 +27,7 @@ ENOUGH = 10  # tags that a label needs for its noise rate to be told in words
 STANDS_OUT = 4  # deviations above chance
 CLEAR = 0.1  # below this confidence hardly any tag is true
 SHADES = 5
+PROBABILITY = "the estimated probability that a tag is right"
 
 COLUMNS = {  # of both tables: what people read, and how it is shown
     "instance": ("Instance", "text"),
@@ -61,7 +59,7 @@ class Audit:
     positions: Array  # (n, 2), of the instances on a map
     prototypes: Array  # (q, 2), of the labels on the same map; NaN for a label without any
     truth: Array | None = None  # (n, q)
-    meaning: str = "the estimated probability that a tag is right"  # of the confidence
+    meaning: str = PROBABILITY  # of the confidence
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ class Summary:
     recall: float | None
 
 
-def of(estimator: "WSCPML", title: str, truth: Any = None) -> Audit:
-    """The audit of the rows that an estimator was fitted to, with their truth if it is known."""
+def of(estimator: Any, title: str, truth: Any = None) -> Audit:
+    """The audit of the rows that a WSCPML was fitted to, with their truth if it is known."""
     candidates = estimator._Y
     truth = None if truth is None else np.asarray(truth)
     if truth is not None and truth.shape != candidates.shape:
@@ -103,6 +101,7 @@ def of(estimator: "WSCPML", title: str, truth: Any = None) -> Audit:
             f"truth: it is {given}, and the labels that were fitted are {fitted}; "
             "give it for the same rows and labels"
         )
+    placed, prototypes = estimator._positions
     return Audit(
         title,
         estimator.instances_,
@@ -110,9 +109,19 @@ def of(estimator: "WSCPML", title: str, truth: Any = None) -> Audit:
         candidates,
         estimator.quality_.confidence,
         estimator.find_label_issues(),
-        *estimator._positions,
+        placed,
+        prototypes,
         truth,
     )
+
+
+def centres(scaled: Matrix, weights: Array) -> Array:
+    """Mean of the rows ``(n, d)`` by each label's weights ``(n, q)``; NaN for a label without."""
+    sums = np.zeros((weights.shape[1], scaled.shape[1]))
+    for rows in row_blocks(len(weights), ROWS_AT_ONCE):
+        sums += weights[rows].T @ scaled[rows]
+    total = weights.sum(axis=0)[:, None]
+    return np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
 
 
 def positions(scaled: Matrix, prototypes: Array) -> tuple[Array, Array]:
