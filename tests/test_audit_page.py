@@ -223,6 +223,18 @@ def test_the_map_shows_the_instances_of_a_label(page):
     assert name.text == HOSTILE[0][:29] + "…"
 
 
+def test_the_map_zooms_in_on_the_prototypes(page):
+    def across():
+        """From the first prototype at the left to the last at the right, in shares of the map."""
+        found = [each.rect for each in page.all("#map-of-instances .plot .prototype")]
+        left, right = min(r["x"] for r in found), max(r["x"] + r["width"] for r in found)
+        return (right - left) / page.one("#map-of-instances .plot").rect["width"]
+
+    assert across() < 0.8
+    page.one("#map-of-instances input").click()
+    assert across() > 0.9
+
+
 @pytest.mark.parametrize("width", [1200, 400])
 def test_nothing_but_wide_tables_is_wider_than_the_window(page, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -242,4 +254,4 @@ def test_a_request_is_refused(browser, tmp_path, made):
         "document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/x.png'}))"
     )
     failed = WebDriverWait(browser, PATIENCE).until(lambda _: page.events("loadingFailed"))
-    assert [event["blockedReason"] for event in failed] == ["csp"]
+    assert [event.get("blockedReason") for event in failed] == ["csp"]

@@ -1,6 +1,7 @@
 """The project's own promises: what depends on what, and who may import whom."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,17 @@ def test_only_clustering_and_classifier_import_torch():
         "wscpml/devices.py",
         "experiments/folds.py",
     }
+
+
+def test_the_package_has_its_files_that_are_no_code():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {
+        (".".join(file.relative_to(ROOT).parent.parts), file.name)
+        for file in (ROOT / "wscpml").rglob("*.*")
+        if file.suffix not in (".py", ".pyc")
+    }
+    data = declared["package-data"]
+    assert found == {(package, name) for package in data for name in data[package]}
 
 
 def test_every_direct_dependency_is_pinned_to_the_version_that_is_tested():

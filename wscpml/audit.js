@@ -156,18 +156,24 @@
     const plot = draw("svg", { class: "plot", role: "img", "aria-label": "Map of the instances and the prototypes" });
     const legend = make("ul", { class: "legend" });
     const pointed = make("p", { class: "status", role: "status" });
+    const zoom = make("input", { type: "checkbox" });
+    const known = prototypes.filter((place) => place !== null);
     let places = [];
 
     function key(kind, path, text) {
       return make("li", {}, draw("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, draw("path", { class: kind, d: path })), text);
     }
 
-    function place(x, y, width, height) {
+    // From the grid, or the part of it that has the prototypes, to the picture.
+    function place([x, y], width, height) {
       const margin = 24;
-      return [
-        Math.round(margin + (x / grid) * (width - 2 * margin)),
-        Math.round(height - margin - (y / grid) * (height - 2 * margin)),
-      ];
+      const along = (value, axis, length) => {
+        const ends = zoom.checked ? known.map((each) => each[axis]) : [0, grid];
+        const low = Math.min(...ends);
+        const share = (value - low) / Math.max(Math.max(...ends) - low, 1);
+        return Math.round(margin + share * (length - 2 * margin));
+      };
+      return [along(x, 0, width), height - along(y, 1, height)];
     }
 
     // Beside its prototype, where no other name and no edge is; else left out.
@@ -196,7 +202,7 @@
       const has = (codes) => (label === null ? codes.length > 0 : codes.includes(label));
       const paths = { other: "", right: "", cross: "" };
       const counts = { other: 0, right: 0, cross: 0 };
-      places = points.map(([[x, y]]) => place(x, y, width, height));
+      places = points.map(([each]) => place(each, width, height));
       points.forEach(([, , right, wrong], i) => {
         const kind = has(wrong) ? "cross" : label !== null && has(right) ? "right" : "other";
         paths[kind] += kind === "cross" ? cross(...places[i], 3) : dot(...places[i]);
@@ -206,12 +212,12 @@
       plot.replaceChildren(...Object.keys(paths).map((kind) => draw("path", { class: kind, d: paths[kind] })));
       const there = prototypes.map((_, j) => j).filter((j) => prototypes[j] && (label === null || j === label));
       const taken = there.map((j) => {
-        const [x, y] = place(...prototypes[j], width, height);
+        const [x, y] = place(prototypes[j], width, height);
         plot.append(draw("path", { class: "prototype", d: diamond(x, y, 7) }, draw("title", {}, labels[j])));
         return [x - 6, y - 6, x + 6, y + 6];
       });
       const named = there.filter((j) =>
-        nameAt(...place(...prototypes[j], width, height), labels[j], taken, width, height)).length;
+        nameAt(...place(prototypes[j], width, height), labels[j], taken, width, height)).length;
       const nameless = there.length - named;
       legend.replaceChildren(
         ...(label === null
@@ -221,7 +227,7 @@
              key("right", dot(8, 8), `tag probably right (${count(counts.right)})`),
              key("cross", cross(8, 8, 4), `tag suspicious (${count(counts.cross)})`)]),
         key("prototype", diamond(8, 8, 7), nameless
-          ? `prototype (${count(nameless)} without a name, for want of room: choose a label)` : "prototype"),
+          ? `prototype (${count(nameless)} without a name, for want of room)` : "prototype"),
       );
     }
 
@@ -241,9 +247,11 @@
     }
 
     chosen.addEventListener("change", show);
+    zoom.addEventListener("change", show);
     plot.addEventListener("pointermove", point);
     plot.addEventListener("pointerdown", point);
-    root.append(make("div", { class: "controls" }, labelled("Label", chosen)), legend, plot, pointed);
+    root.append(make("div", { class: "controls" }, labelled("Label", chosen),
+      make("label", { class: "check" }, zoom, "Zoom in on the prototypes")), legend, plot, pointed);
     new ResizeObserver(show).observe(root);
   }
 
