@@ -156,14 +156,13 @@ def test_nothing_need_be_held_out(tmp_path, params):
 
 def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_path, params):
     defaults = WSCPML().get_params()
-    del defaults["labels"]
     assert settings.for_estimator(defaults, None, []) == defaults | {"random_state": 0}
     path = tmp_path / "params.yaml"
     params["clustering"]["alpha"] = "1e-1"
     params["seed"] = 3
     path.write_text(yaml.safe_dump(params))
     found = settings.for_estimator(defaults, path, ["classifier.kind=kernel_ridge", "seed=4"])
-    changed = {"alpha": 0.1, "kind": "kernel_ridge", "random_state": 4}
+    changed = {"alpha": 0.1, "kind": "kernel_ridge", "labels": "printed", "random_state": 4}
     assert found == defaults | changed
 
 
@@ -173,8 +172,8 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
         ("clustering.alpha=-1", "settings: clustering.alpha: must be > 0, got -1"),
         (
             "classifier.kin=x",
-            "settings: classifier.kin: unknown key; known here: kind, width, learning_rate, "
-            "weight_decay, batch_size, max_epochs, patience, validation_share",
+            "settings: classifier.kin: unknown key; known here: kind, labels, width, "
+            "learning_rate, weight_decay, batch_size, max_epochs, patience, validation_share",
         ),
         ("seed=x", "settings: seed: must be a whole number, got 'x'"),
         ("classifier=3", "settings: classifier: must be a section with keys of its own, got 3"),

@@ -6,6 +6,8 @@ tag, so that in ascending order the most suspicious come first.
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -40,11 +42,11 @@ def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, An
     Its prediction chooses the candidates that are kept.
     """
     tasks = []
-    for instance, rows in decided.groupby("instance", sort=False):
-        if rows.keep.all():
+    for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
+        of_each: dict[str, Any] = {row.label: row.confidence for row in rows}
+        kept = [label for label, value in of_each.items() if value >= KEEP_FROM]
+        if len(kept) == len(of_each):
             continue
-        of_each = dict(zip(rows.label, rows.confidence.tolist(), strict=True))
-        kept = rows.label[rows.keep == 1].tolist()
         chosen = {
             "from_name": "labels",
             "to_name": "instance",
