@@ -316,7 +316,7 @@ def test_predict_gives_probabilities_and_labels_under_their_names(capsys, model,
 def test_what_cannot_be_predicted_is_one_line_and_leaves_no_file(model):
     rows = "x,y,z\n" + "1,2,3\n" * 5000
     for content, message in (
-        ("x,z\n1,2\n", "new.csv: has no column y which the model needs; its columns are x, z"),
+        ("x,z\n1,2\n", "new.csv: has no column y, which the model needs; its columns are x, z"),
         (f"{rows}1,,3\n", "new.csv: row 5001, column 'y': is empty; mend that value"),
         (f"{rows}1,2,inf\n", "new.csv: row 5001, column 'z': inf is not a finite number; mend"),
         (f"{rows}1,fast,3\n", "new.csv: row 5001, column 'y': 'fast' is not a finite number"),

@@ -40,7 +40,7 @@ def test_numbers_may_come_as_text_and_as_switches():
 
 def test_what_cannot_be_taken_is_one_line_with_row_and_column():
     assert refusal(pd.DataFrame({"c": [1]})) == (
-        "x.csv: has no column a, b which the model needs; its columns are c"
+        "x.csv: has no column a, b, which the model needs; its columns are c"
     )
     for value, what in (
         (np.nan, "is empty"),

@@ -10,6 +10,7 @@ import pandas as pd
 from wscpml.arrays import row_blocks, to_dense
 from wscpml.datasets import own, readers
 from wscpml.errors import UserError
+from wscpml.prediction import refuse_missing
 
 ROWS_AT_ONCE = 4096
 
@@ -17,15 +18,14 @@ ROWS_AT_ONCE = 4096
 def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int, pd.DataFrame]]:
     """Parts of a file, each with the number of its first row, from 1 on.
 
-    They have those of the features that the file has, and the id. A file without names has the
-    features in their order. CSV and Parquet stay on disk, other formats are read as a whole.
+    They have the features and the id, and no other columns. A file without names has the features
+    in their order. CSV and Parquet stay on disk, other formats are read as a whole.
     """
     own._existing(path)
-    wanted = {*features, id}
     if path.suffix == ".csv":
-        parts = _csv(path, wanted, id)
+        parts = _csv(path, features, id)
     elif path.suffix == ".parquet":
-        parts = _parquet(path, wanted)
+        parts = _parquet(path, features, id)
     else:
         parts = _whole(path, features)
     first = 1
@@ -38,9 +38,10 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
         raise UserError(f"{path}: has no rows")
 
 
-def _csv(path: Path, wanted: set[str | None], id: str | None) -> Iterator[pd.DataFrame]:
+def _csv(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
     header, separator = readers._header(path)
     names = [name or f"column {j + 1}" for j, name in enumerate(header)]
+    wanted = _wanted(names, features, id, path)
     parts = pd.read_csv(
         path,
         sep=separator,
@@ -55,16 +56,22 @@ def _csv(path: Path, wanted: set[str | None], id: str | None) -> Iterator[pd.Dat
     )
     with parts:
         for part in parts:  # `usecols` would let rows pass that are longer than the header
-            yield part[[name for name in names if name in wanted]]
+            yield part[wanted]
 
 
-def _parquet(path: Path, wanted: set[str | None]) -> Iterator[pd.DataFrame]:
+def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path, pre_buffer=False) as file:
-        columns = [name for name in file.schema_arrow.names if name in wanted]
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
-            yield batch.to_pandas()
+        wanted = _wanted(file.schema_arrow.names, features, id, path)
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=wanted):
+            yield batch.to_pandas(ignore_metadata=True)  # an index is a column too
+
+
+def _wanted(names: list[str], features: list[str], id: str | None, path: Path) -> list[str]:
+    refuse_missing(features, names, str(path))
+    wanted = {*features, id}
+    return [name for name in names if name in wanted]
 
 
 def _whole(path: Path, features: list[str]) -> Iterator[pd.DataFrame]:

@@ -33,14 +33,20 @@ def labels_column(model: Model) -> str:
     return name
 
 
-def numbers(features: pd.DataFrame, names: list[str], source: str, first: int = 1) -> Array:
-    """The named columns as float64; other columns are ignored, and none may be missing."""
-    missing = [name for name in names if name not in features]
+def refuse_missing(names: list[str], there: list[str], source: str) -> None:
+    """Tell which of the columns that the model needs a table does not have."""
+    known = set(there)
+    missing = [name for name in names if name not in known]
     if missing:
         raise UserError(
-            f"{source}: has no column {few(missing)} which the model needs; "
-            f"its columns are {few(list(map(str, features)))}"
+            f"{source}: has no column {few(missing)}, which the model needs; its columns are "
+            f"{few(there)}"
         )
+
+
+def numbers(features: pd.DataFrame, names: list[str], source: str, first: int = 1) -> Array:
+    """The named columns as float64; other columns are ignored, and none may be missing."""
+    refuse_missing(names, list(map(str, features)), source)
     chosen = features[names]
     for name, kind in chosen.dtypes.items():
         if getattr(kind, "kind", "O") not in "biufO":

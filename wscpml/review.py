@@ -43,7 +43,7 @@ def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, An
     """
     tasks = []
     for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
-        of_each: dict[str, Any] = {row.label: row.confidence for row in rows}
+        of_each: dict[Any, Any] = {row.label: row.confidence for row in rows}
         kept = [label for label, value in of_each.items() if value >= KEEP_FROM]
         if len(kept) == len(of_each):
             continue
