@@ -151,6 +151,20 @@ def test_the_command_is_installed_and_helps_at_once():
     assert subprocess.run([command, "fly"], capture_output=True).returncode == 2
 
 
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    command = [sys.executable, "-m", "wscpml.cli", "datasets"]
+    root = str(Path(wscpml.__file__).parents[1])
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize(
     "command", ["describe", "clean", "audit", "predict", "datasets", "fetch", "methods"]
 )

@@ -1,6 +1,7 @@
 """The command `wscpml`: what can be asked for; commands.py does it."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     try:
         getattr(commands, options.command)(options)
+        sys.stdout.flush()
     except UserError as mistake:
         sys.exit(str(mistake))
+    except BrokenPipeError:  # who reads, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
