@@ -14,7 +14,7 @@ from wscpml import artifacts
 from wscpml.arrays import Array
 from wscpml.baselines import method
 from wscpml.errors import UserError
-from wscpml.model import Model
+from wscpml.model import load
 from wscpml.randomness import stream
 from wscpml.ridge import Ridge
 from wscpml.settings import Settings, parameters
@@ -46,7 +46,7 @@ def apply_method(settings: Settings) -> None:
 
 def from_stages(settings: Settings) -> Applied:
     """What the stages of WSC-PML have made."""
-    model = Model.from_files(artifacts.read_directory(MADE / "classifier", Model.FILES))
+    model = load(MADE / "classifier")
     pseudo_labels = inputs.pseudo_labels(MADE / "pseudo_labels.parquet")
     pseudo_labels["confidence"] = artifacts.read(MADE / "label_confidence.npy")
     if isinstance(model.head, Ridge):

@@ -69,7 +69,7 @@ def track(settings: Settings) -> None:
             "labels": len(labels),
         },
     )
-    run_id = tracking.log_run(result, settings.tracking.experiment)
+    run_id = tracking.log_run(result, **settings.tracking.model_dump())
     artifacts.write("metrics/run.json", {"run_id": run_id})
 
 

@@ -114,3 +114,23 @@ def test_large_scratch_room_is_on_disk(tmp_path, monkeypatch):
     room[:] = 1
     assert room.sum() == 6
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_a_table_in_parts_is_the_same_table(tmp_path, name):
+    parts = artifacts.Parts(TABLE.iloc[i : i + 1] for i in range(len(TABLE)))
+    artifacts.write(tmp_path / name, parts)
+    same(artifacts.read(tmp_path / name), TABLE)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_a_table_whose_parts_break_off_is_not_written(tmp_path, name):
+    def parts():
+        yield TABLE
+        raise UserError("no more")
+
+    artifacts.write(tmp_path / name, TABLE)
+    with pytest.raises(UserError, match="no more"):
+        artifacts.write(tmp_path / name, artifacts.Parts(parts()))
+    same(artifacts.read(tmp_path / name), TABLE)
+    assert [file.name for file in tmp_path.iterdir()] == [name]

@@ -3,7 +3,8 @@ import pytest
 
 from wscpml import artifacts, features
 from wscpml.classifier import Network
-from wscpml.model import Model, with_even_odds_at
+from wscpml.errors import UserError
+from wscpml.model import Model, load, with_even_odds_at
 from wscpml.ridge import Ridge
 
 
@@ -22,7 +23,7 @@ def test_a_model_read_back_predicts_the_same(tmp_path, kernel):
     for head in heads(feature_map.size):
         model = Model(feature_map, head, list("abc"), list("wxyz"))
         artifacts.write_directory(tmp_path / "model", model.to_files())
-        again = Model.from_files(artifacts.read_directory(tmp_path / "model", Model.FILES))
+        again = load(tmp_path / "model")
         assert type(again.head) is type(head)
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert (again.feature_names, again.label_names) == (list("abc"), list("wxyz"))
@@ -35,3 +36,50 @@ def test_a_head_with_even_odds_elsewhere_has_a_half_there_and_the_same_order():
         after = with_even_odds_at(0.7, head).predict_proba(X)
         np.testing.assert_array_equal(after >= 0.5, before >= 0.7)
         np.testing.assert_array_equal(after.argsort(axis=None), before.argsort(axis=None))
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A directory with a model of two features and four labels."""
+    feature_map = features.fit_scaling(np.zeros((3, 2)), "none")
+    model = Model(feature_map, next(heads(2)), list("ab"), list("wxyz"))
+    artifacts.write_directory(tmp_path / "model", model.to_files())
+    return tmp_path / "model"
+
+
+def refusal(directory):
+    with pytest.raises(UserError) as mistake:
+        load(directory)
+    text = str(mistake.value)
+    assert text.startswith(str(directory))
+    assert text.endswith(
+        "`wscpml clean ... --model DIR` makes one, `dvc repro` that of the pipeline"
+    )
+    assert "\n" not in text
+    return text
+
+
+def rename(stored, **changes):
+    names = artifacts.read(stored / "names.json") | changes
+    artifacts.write(stored / "names.json", {k: v for k, v in names.items() if v is not None})
+
+
+def test_a_model_of_another_version_is_told(stored):
+    rename(stored, format=2)
+    assert "its format is 2, and this version of wscpml reads 1" in refusal(stored)
+    rename(stored, format=None)
+    assert "its format is none, and this version of wscpml reads 1" in refusal(stored)
+
+
+def test_what_is_no_model_is_told(stored, tmp_path):
+    assert "nothing/weights.safetensors: is missing" in refusal(tmp_path / "nothing")
+    weights = stored / "weights.safetensors"
+    assert "is missing" in refusal(weights)
+    rename(stored, features=["a"])
+    assert "its names and its weights are of different models" in refusal(stored)
+    rename(stored, features=["a", "b"], kind="kernel_ridge")
+    assert "its weights are not those of a model" in refusal(stored)
+    (stored / "names.json").write_text("[]\n")
+    assert "names.json is not that of a model" in refusal(stored)
+    weights.write_bytes(weights.read_bytes()[:-9])
+    assert "is damaged or cut off" in refusal(stored)

@@ -352,4 +352,6 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
     features = np.load(project.path / "data/prepared/features.npy")[test]
     scores = model.predict(pd.DataFrame(features, columns=names["features"]))
     expected = pd.read_parquet(project.path / "data/predictions.parquet")
+    predicted = scores.pop("labels")
     pd.testing.assert_frame_equal(scores, expected.drop(columns="instance"))
+    assert predicted.map(len).tolist() == (scores >= 0.5).sum(axis=1).tolist()

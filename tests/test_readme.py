@@ -2,10 +2,16 @@
 
 import json
 import re
+import shlex
 import subprocess
+
+import numpy as np
+import pandas as pd
 
 from experiments import cells, tables
 from tests.conftest import ROOT
+from tests.contract import small
+from wscpml import cli, label_quality
 from wscpml.baselines import METHODS, method
 
 README = (ROOT / "README.md").read_text()
@@ -53,6 +59,34 @@ def test_the_example_of_other_methods_runs():
     assert not names["confidences"][names["candidates"] == 0].any()
 
 
+def test_the_five_lines_find_wrong_tags(tmp_path, monkeypatch, capsys):
+    code = re.search(r"## Five lines\n.*?```python\n(.*?)```", README, re.DOTALL).group(1)
+    assert len(re.findall(r"^(?!import|from|$)", code, re.MULTILINE)) <= 5
+    X, _, candidates = small(n=60)
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    table.insert(0, "song", [f"song {i}" for i in range(60)])
+    names = np.array(["rock", "R&B", "pop", "folk"])
+    table["tags"] = [";".join(names[row == 1]) for row in candidates]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(label_quality, "TREES", 50)
+    table.to_csv("songs.csv", index=False)
+    found = {}
+    exec(code, found)
+    issues = found["fitted"].find_label_issues()
+    assert 0 < len(issues) < candidates.sum()
+    assert set(issues.label) <= set(names)
+    assert issues.instance.str.startswith("song ").all()
+    assert "confidence" in capsys.readouterr().out
+
+
+def test_every_command_of_the_shell_section_is_one():
+    section = re.search(r"## The same from the shell\n(.*?)\n## ", README, re.DOTALL).group(1)
+    commands = [shlex.split(line) for line in re.findall(r"^wscpml (.*)$", section, re.MULTILINE)]
+    assert [command[0] for command in commands] == ["clean", "audit", "predict"]
+    for command in commands:
+        cli._parser().parse_args(command)
+
+
 def test_every_picture_and_page_is_there():
-    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
+    for target in re.findall(r"\]\((?!http|#)([^)]+)\)", README):
         assert (ROOT / target).is_file(), target

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from wscpml import settings
+from wscpml import WSCPML, settings
 from wscpml.baselines import METHODS
 from wscpml.errors import UserError
 
@@ -152,3 +152,42 @@ def test_the_number_of_candidates_may_be_left_to_the_data_set(tmp_path, params, 
 def test_nothing_need_be_held_out(tmp_path, params):
     params["split"]["fold"] = None
     assert load(tmp_path, params).split.fold is None
+
+
+def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_path, params):
+    defaults = WSCPML().get_params()
+    assert settings.for_estimator(defaults, None, []) == defaults | {"random_state": 0}
+    path = tmp_path / "params.yaml"
+    params["clustering"]["alpha"] = "1e-1"
+    params["seed"] = 3
+    path.write_text(yaml.safe_dump(params))
+    found = settings.for_estimator(defaults, path, ["classifier.kind=kernel_ridge", "seed=4"])
+    changed = {"alpha": 0.1, "kind": "kernel_ridge", "labels": "printed", "random_state": 4}
+    assert found == defaults | changed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("clustering.alpha=-1", "settings: clustering.alpha: must be > 0, got -1"),
+        (
+            "classifier.kin=x",
+            "settings: classifier.kin: unknown key; known here: kind, labels, width, "
+            "learning_rate, weight_decay, batch_size, max_epochs, patience, validation_share",
+        ),
+        ("seed=x", "settings: seed: must be a whole number, got 'x'"),
+        ("classifier=3", "settings: classifier: must be a section with keys of its own, got 3"),
+        *[
+            (
+                wrong,
+                f"{wrong}: must be KEY=VALUE, with a key such as classifier.kind; known are "
+                "seed, features, confidence, clustering, classifier",
+            )
+            for wrong in ("classifier.kind", "dataset.name=yeast", "seed.x=1")
+        ],
+    ],
+)
+def test_a_mistake_in_a_single_change_is_one_line(change, message):
+    with pytest.raises(UserError) as mistake:
+        settings.for_estimator(WSCPML().get_params(), None, [change])
+    assert str(mistake.value) == message

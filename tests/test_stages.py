@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -25,6 +26,7 @@ from stages import (
 from tests.conftest import ROOT, Tiny
 from wscpml import artifacts, audit, settings
 from wscpml.baselines import METHODS, method
+from wscpml.cli import main
 from wscpml.datasets.files import File, digest
 from wscpml.datasets.registry import REGISTRY, Named
 from wscpml.errors import UserError
@@ -352,6 +354,18 @@ def test_noise_rates_are_told_label_by_label(tiny_project):
     assert rates.label.tolist() == Tiny().data.label_names
     assert rates.candidates.tolist() == candidates[~test].sum(axis=0).tolist()
     assert rates.noise_rate.between(0, 1).all()
+
+
+def test_the_command_predicts_with_the_model_of_the_pipeline(tiny_project):
+    run_all()
+    data, test = Tiny().data, artifacts.read("data/split.npy")
+    table = pd.DataFrame(data.features[test], columns=data.feature_names)
+    artifacts.write("new.csv", table.assign(song=np.array(data.instance_ids)[test]))
+    main(["predict", "models/wsc-pml/classifier", "new.csv", "--id", "song", "-o", "out.parquet"])
+    found, expected = artifacts.read("out.parquet"), artifacts.read("data/predictions.parquet")
+    assert found.columns.tolist() == ["song", *data.label_names, "labels"]
+    assert found.song.tolist() == expected.instance.tolist()
+    np.testing.assert_allclose(found[data.label_names], expected[data.label_names], rtol=1e-6)
 
 
 def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project):

@@ -171,13 +171,10 @@ def test_a_run_is_named_by_what_tells_it_apart():
     assert track.run_name(other, True, "gauge-here") == "pml-ni yeast (gauge-here)"
 
 
-def test_the_served_model_wants_the_features_by_name():
-    class Sum:
-        feature_names, label_names = ["a", "b"], ["total"]
-
-        def predict_proba(self, X):
-            return X.sum(axis=1, keepdims=True)
-
-    table = pd.DataFrame({"b": [1.0], "extra": [9.0], "a": [2.0]}, index=["x"])
-    found = tracking._probabilities(Sum(), table)
-    assert found.to_dict() == {"total": {"x": 3.0}}
+def test_a_model_is_registered_if_it_is_to_be(store):
+    result = a_result(store / "model")
+    for version in ("1", "2"):
+        run_id = tracking.log_run(result, "none", register_as="songs")
+        found = mlflow.MlflowClient().get_model_version("songs", version)
+        assert found.run_id == run_id
+    assert mlflow.pyfunc.load_model("models:/songs/2").predict(pd.DataFrame({"x": [1.0]})).size == 2

@@ -2,7 +2,8 @@
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
 `.json`, `.yaml` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure,
-`.html`, `.md` and `.tex` text. Content that is a path is a file to copy. Nothing here unpickles.
+`.html`, `.md`, `.tex` and `.xml` text. Content that is a path is a file to copy. Nothing here
+unpickles.
 """
 
 import io
@@ -14,8 +15,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -23,10 +25,14 @@ from scipy import sparse
 from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST_IN_MEMORY = 1 << 30  # bytes of what need not be in memory at once
+FROM_DVC = "`dvc checkout` gets it back, `dvc repro` makes it anew"
 
 
-def read(path: str | Path, mapped: bool = False) -> Any:
+def read(path: str | Path, mapped: bool = False, way_out: str = FROM_DVC) -> Any:
     """Content of an artifact; a missing or damaged file is a UserError that names it.
 
     An array that is `mapped` stays on disk and may only be read.
@@ -36,11 +42,11 @@ def read(path: str | Path, mapped: bool = False) -> Any:
     path = Path(path)
     try:
         return np.load(path, mmap_mode="r") if mapped else _READERS[path.suffix](path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         reason = "is missing"
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, SafetensorError) as error:
         reason = f"is damaged or cut off ({str(error).partition(chr(10))[0]})"
-    raise UserError(f"{path}: {reason}; `dvc checkout` gets it back, `dvc repro` makes it anew")
+    raise UserError(f"{path}: {reason}; {way_out}")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,13 @@ class Blocks:
 
     shape: tuple[int, int]
     blocks: Iterable[Array]  # all of one type
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A table that comes in parts, so that it need not fit into memory."""
+
+    tables: "Iterable[pd.DataFrame]"  # at least one, all of the same columns and types
 
 
 def read_matrix(directory: str | Path, name: str) -> Matrix:
@@ -74,9 +87,11 @@ def matrix_file(name: str, X: Matrix | Blocks) -> dict[str, Any]:
     return {f"{name}.npz": pack(name, X)} if sparse.issparse(X) else {f"{name}.npy": X}
 
 
-def read_directory(path: str | Path, names: Iterable[str]) -> dict[str, Any]:
+def read_directory(
+    path: str | Path, names: Iterable[str], way_out: str = FROM_DVC
+) -> dict[str, Any]:
     """Contents of the named artifacts in a directory."""
-    return {name: read(Path(path) / name) for name in names}
+    return {name: read(Path(path) / name, way_out=way_out) for name in names}
 
 
 def write(path: str | Path, content: Any) -> None:
@@ -172,6 +187,26 @@ def _write_npy(file: IO[bytes], array: Array | Blocks) -> None:
         file.write(np.ascontiguousarray(block).data)
 
 
+def _write_csv(file: IO[bytes], table: "pd.DataFrame | Parts") -> None:
+    parts = table.tables if isinstance(table, Parts) else [table]
+    for number, part in enumerate(parts):
+        part.to_csv(file, index=False, header=number == 0, lineterminator="\n")
+
+
+def _write_parquet(file: IO[bytes], table: "pd.DataFrame | Parts") -> None:
+    if not isinstance(table, Parts):
+        table.to_parquet(file, index=False)
+        return
+    from pyarrow import Table
+    from pyarrow.parquet import ParquetWriter
+
+    parts = (Table.from_pandas(part, preserve_index=False) for part in table.tables)
+    first = next(parts)
+    with ParquetWriter(file, first.schema) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
+
+
 def _write_yaml(file: IO[bytes], data: Any) -> None:
     import yaml
 
@@ -207,8 +242,8 @@ _WRITERS: dict[str, Callable[[IO[bytes], Any], object]] = {
         (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     ),
     ".yaml": _write_yaml,
-    ".csv": lambda file, table: table.to_csv(file, index=False, lineterminator="\n"),
-    ".parquet": lambda file, table: table.to_parquet(file, index=False),
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
     ".png": lambda file, figure: figure.savefig(file, format="png", dpi=110),
-    **dict.fromkeys((".html", ".md", ".tex"), lambda file, text: file.write(text.encode())),
+    **dict.fromkeys((".html", ".md", ".tex", ".xml"), lambda file, text: file.write(text.encode())),
 }

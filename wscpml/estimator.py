@@ -71,7 +71,8 @@ class WSCPML(AsPrinted):
         tables = isinstance(y, pd.DataFrame) and not self.binary_
         classes = self.classes_[-1:] if self.binary_ else self.classes_
         self.label_names_ = [str(name) for name in (y.columns if tables else classes)]
-        self.instances_ = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._Y))
+        named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
+        self.instances_ = pd.RangeIndex(len(self._Y)) if named is None else named.index
         self._tables = tables
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)

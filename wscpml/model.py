@@ -2,16 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wscpml import artifacts
 from wscpml.arrays import Array, Matrix, unsqueezed
 from wscpml.classifier import Network
+from wscpml.errors import UserError
 from wscpml.features import FeatureMap
 from wscpml.ridge import Ridge
 
 Head = Network | Ridge
+FORMAT = 1  # of the directory; another one, once models of this one could be read wrongly
+MAKE_ONE = "`wscpml clean ... --model DIR` makes one, `dvc repro` that of the pipeline"
 HEADS: dict[str, type[Head]] = {"network": Network, "kernel_ridge": Ridge}
 
 
@@ -35,23 +40,52 @@ class Model:
         weights = {f"feature_map.{k}": v for k, v in self.feature_map.to_arrays().items()}
         weights |= {f"head.{k}": v for k, v in asdict(self.head).items()}
         kind = next(name for name, head in HEADS.items() if isinstance(self.head, head))
-        names = {"kind": kind, "features": self.feature_names, "labels": self.label_names}
+        names = {
+            "format": FORMAT,
+            "kind": kind,
+            "features": self.feature_names,
+            "labels": self.label_names,
+        }
         return dict(zip(self.FILES, (weights, names), strict=True))
 
     @classmethod
     def from_files(cls, files: Mapping[str, Any]) -> "Model":
-        """The model whose directory has these contents."""
+        """The model whose directory has these contents; a ValueError says why they are none."""
         weights, names = (files[name] for name in cls.FILES)
+        if not isinstance(names, dict) or not {"kind", "features", "labels"} <= names.keys():
+            raise ValueError("names.json is not that of a model")
+        if (found := names.get("format")) != FORMAT:
+            told = "none" if found is None else repr(found)
+            raise ValueError(f"its format is {told}, and this version of wscpml reads {FORMAT}")
         parts: dict[str, dict[str, Array]] = {"feature_map": {}, "head": {}}
-        for name, array in weights.items():
-            part, _, field = name.partition(".")
-            parts[part][field] = array
-        return cls(
-            FeatureMap.from_arrays(parts["feature_map"]),
-            HEADS[names["kind"]](**parts["head"]),
-            names["features"],
-            names["labels"],
-        )
+        try:
+            for name, array in weights.items():
+                part, _, field = name.partition(".")
+                parts[part][field] = array
+            feature_map = FeatureMap.from_arrays(parts["feature_map"])
+            head = HEADS[names["kind"]](**parts["head"])
+        except (KeyError, TypeError, ValueError):
+            raise ValueError("its weights are not those of a model") from None
+        model = cls(feature_map, head, names["features"], names["labels"])
+        if (len(feature_map.gain), _outputs(head)) != (
+            len(model.feature_names),
+            len(model.label_names),
+        ):
+            raise ValueError("its names and its weights are of different models")
+        return model
+
+
+def load(directory: str | Path) -> Model:
+    """The model in a directory; anything else there is a UserError."""
+    files = artifacts.read_directory(directory, Model.FILES, MAKE_ONE)
+    try:
+        return Model.from_files(files)
+    except ValueError as error:
+        raise UserError(f"{directory}: is no model to use: {error}; {MAKE_ONE}") from None
+
+
+def _outputs(head: Head) -> int:
+    return len(head.bias if isinstance(head, Ridge) else head.output_bias)
 
 
 def with_even_odds_at(probability: float, head: Head) -> Head:

@@ -7,6 +7,7 @@ models/NAME/params.yaml, the parameters of the methods to compare with.
 import math
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
@@ -185,9 +186,10 @@ class EvaluationSettings(Section):
 
 
 class TrackingSettings(Section):
-    """Where the run is filed."""
+    """Where the run is filed, and its model registered."""
 
     experiment: Annotated[str, Field(min_length=1)]
+    register_as: Annotated[str, Field(min_length=1)] | None
 
 
 class Settings(Section):
@@ -210,6 +212,16 @@ class Settings(Section):
     def has_stages(self) -> bool:
         """Whether the method is fitted by stages of its own."""
         return self.method == "wsc-pml"
+
+
+class EstimatorSettings(Section):
+    """What of params.yaml is for the estimator WSCPML."""
+
+    seed: Annotated[Int, Field(ge=0)]
+    features: FeatureSettings
+    confidence: ConfidenceSettings
+    clustering: ClusteringSettings
+    classifier: ClassifierSettings
 
 
 def load(path: Path = Path("params.yaml")) -> Settings:
@@ -235,22 +247,72 @@ def parameters(name: str) -> dict[str, Any]:
     return checked(Path("models", name, "params.yaml"), section).model_dump()
 
 
+def for_estimator(
+    defaults: Mapping[str, Any], path: Path | None, changes: Sequence[str]
+) -> dict[str, Any]:
+    """Parameters of WSCPML: its defaults, those of a params.yaml, and changes as SECTION.KEY=VALUE.
+
+    The seed is its `random_state`.
+    """
+    sections: dict[str, type[Section]] = {
+        "features": FeatureSettings,
+        "confidence": ConfidenceSettings,
+        "clustering": ClusteringSettings,
+        "classifier": ClassifierSettings,
+    }
+    content: dict[str, Any] = {"seed": 0} | {
+        name: {key: defaults[key] for key in kind.model_fields} for name, kind in sections.items()
+    }
+    if path:
+        found = _yaml(path)
+        if not isinstance(found, dict):
+            raise UserError(f"{path}: must have sections with keys of their own")
+        content |= {name: found[name] for name in content if name in found}
+    for change in changes:
+        where, given, value = change.partition("=")
+        section, _, key = where.rpartition(".")
+        place = content.get(section) if section else content
+        if not given or not isinstance(place, dict):
+            raise UserError(
+                f"{change}: must be KEY=VALUE, with a key such as classifier.kind; known are "
+                f"{', '.join(content)}"
+            )
+        place[key] = _parsed(value, change)
+    chosen = _valid(content, EstimatorSettings, str(path or "settings")).model_dump()
+    parameters = {"random_state": chosen.pop("seed")}
+    for section in chosen.values():
+        parameters |= section
+    return parameters
+
+
 def checked(path: Path, kind: type[S]) -> S:
     """Read a file of settings of some kind; all mistakes come in one UserError, a line each."""
+    return _valid(_yaml(path), kind, str(path))
+
+
+def _yaml(path: Path) -> Any:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _parsed(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise UserError(f"{path}: is missing; run from the project's root") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+
+
+def _parsed(text: str | bytes, source: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{path}: is not valid YAML: {reason}") from None
+        raise UserError(f"{source}: is not valid YAML: {reason}") from None
+
+
+def _valid(content: Any, kind: type[S], source: str) -> S:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
         lines = [_explain(mistake, kind) for mistake in error.errors()]
-        raise UserError("\n".join(f"{path}: {line}" for line in lines)) from None
+        raise UserError("\n".join(f"{source}: {line}" for line in lines)) from None
 
 
 def _spelled_out(settings: Settings) -> Settings:

@@ -27,16 +27,19 @@ from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
 from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
 from mlflow.entities import Metric, Param, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
-from mlflow.models import infer_signature, set_model  # noqa: E402
+from mlflow.models import ModelSignature, set_model  # noqa: E402
+from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from mlflow.types import ColSpec, Schema  # noqa: E402
+from mlflow.types.schema import Array as ListOf  # noqa: E402
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
-from wscpml import artifacts  # noqa: E402
+from wscpml import prediction  # noqa: E402
 from wscpml.arrays import Array  # noqa: E402
 from wscpml.errors import UserError  # noqa: E402
-from wscpml.model import Model  # noqa: E402
+from wscpml.model import Model, load  # noqa: E402
 
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
 PACKAGE = Path(__file__).parent
@@ -77,11 +80,14 @@ def store_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or default
 
 
-def log_run(result: Result, experiment: str) -> str:
-    """Log a result as one run, and return the run's id."""
+def log_run(result: Result, experiment: str, register_as: str | None = None) -> str:
+    """Log a result as one run, and return the run's id.
+
+    Its model becomes the next version of the one that is registered under a name, if one is given.
+    """
     model = None
     if result.model:
-        model = Model.from_files(artifacts.read_directory(result.model, Model.FILES))
+        model = load(result.model)
     missing = [file for file in result.files if not file.is_file()]
     if missing:
         raise UserError(f"{missing[0]}: is missing; `dvc repro` makes it anew")
@@ -92,7 +98,7 @@ def log_run(result: Result, experiment: str) -> str:
         run_id: str = run.info.run_id
         try:
             with run:
-                _log(result, model, run_id, run.info.start_time)
+                _log(result, model, register_as, run_id, run.info.start_time)
         except BaseException:
             mlflow.delete_run(run_id)  # no half runs
             raise
@@ -130,7 +136,9 @@ def log_family(
     return started[0]
 
 
-def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
+def _log(
+    result: Result, model: Model | None, register_as: str | None, run_id: str, now: int
+) -> None:
     _log_values(run_id, now, result)
     for file in result.files:
         mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
@@ -142,7 +150,7 @@ def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
         tags={name: str(size) for name, size in result.sizes.items()},
     )
     if model:
-        _log_model(result, model)
+        _log_model(result, model, register_as)
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:
@@ -168,7 +176,7 @@ def _log_batch(run_id: str, summary: Summary, points: Sequence[Metric]) -> None:
         client.log_batch(run_id, metrics=points[start : start + METRICS_PER_BATCH])
 
 
-def _log_model(result: Result, model: Model) -> None:
+def _log_model(result: Result, model: Model, register_as: str | None) -> None:
     """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
     example = pd.DataFrame(result.example, columns=model.feature_names)
     needed = ["filelock", "mlflow", "numpy", "pandas", "pyarrow", "safetensors", "scipy"]
@@ -177,19 +185,19 @@ def _log_model(result: Result, model: Model) -> None:
         python_model=str(PACKAGE / "served_model.py"),
         artifacts={"classifier": str(result.model)},
         code_paths=[str(PACKAGE)],
-        signature=infer_signature(example, _probabilities(model, example)),
+        signature=_signature(model),
         input_example=example,
+        registered_model_name=register_as,
         pip_requirements=[f"{package}=={version(package)}" for package in needed],
     )
 
 
 class ServedModel(PythonModel):
-    """The model as `mlflow.pyfunc` loads it: a table of features in, one of probabilities out."""
+    """The model as `mlflow.pyfunc` loads it: a table of features in, one of predictions out."""
 
     def load_context(self, context: Any) -> None:
         """Read the model's directory."""
-        directory = context.artifacts["classifier"]
-        self.model = Model.from_files(artifacts.read_directory(directory, Model.FILES))
+        self.model = load(context.artifacts["classifier"])
 
     def predict(
         self,
@@ -197,8 +205,14 @@ class ServedModel(PythonModel):
         model_input: pd.DataFrame,
         params: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> pd.DataFrame:
-        """Probability of each label, a column each."""
-        return _probabilities(self.model, model_input)
+        """Probability of each label, a column each, and `labels`: the list of those predicted.
+
+        What the model cannot take is the answer 400 where it is served.
+        """
+        try:
+            return prediction.table(self.model, model_input, "the request")
+        except UserError as mistake:
+            raise MlflowException(str(mistake), BAD_REQUEST) from None
 
 
 def serve() -> None:
@@ -206,9 +220,12 @@ def serve() -> None:
     set_model(ServedModel())
 
 
-def _probabilities(model: Model, features: pd.DataFrame) -> pd.DataFrame:
-    scores = model.predict_proba(features[model.feature_names].to_numpy())
-    return pd.DataFrame(scores, columns=model.label_names, index=features.index)
+def _signature(model: Model) -> ModelSignature:
+    outputs = [ColSpec("double", name) for name in model.label_names]
+    return ModelSignature(
+        Schema([ColSpec("double", name) for name in model.feature_names]),
+        Schema([*outputs, ColSpec(ListOf("string"), prediction.labels_column(model))]),
+    )
 
 
 def _experiment_id(name: str) -> str:
