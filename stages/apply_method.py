@@ -48,6 +48,7 @@ def from_stages(settings: Settings) -> Applied:
     """What the stages of WSC-PML have made."""
     model = Model.from_files(artifacts.read_directory(MADE / "classifier", Model.FILES))
     pseudo_labels = inputs.pseudo_labels(MADE / "pseudo_labels.parquet")
+    pseudo_labels["confidence"] = artifacts.read(MADE / "label_confidence.npy")
     if isinstance(model.head, Ridge):
         left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
         pseudo_labels["leave_one_out"] = left_out[inputs.candidates("train") == 1]

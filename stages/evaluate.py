@@ -1,11 +1,12 @@
 """Score the predictions for the held-out rows, and the pseudo-labels of the training rows."""
 
 import sys
+from typing import Any
 
 import pandas as pd
 
 from stages import inputs, run
-from wscpml import artifacts, figures, metrics
+from wscpml import artifacts, figures, label_quality, metrics
 from wscpml.settings import Settings
 
 
@@ -21,9 +22,11 @@ def evaluate(settings: Settings) -> None:  # noqa: ARG001
     courses = [artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")]
     true = inputs.truth("train")[candidates == 1]
 
-    measured = metrics.evaluate(truth, scores.to_numpy(), labels.to_numpy())
+    measured: dict[str, Any] = metrics.evaluate(truth, scores.to_numpy(), labels.to_numpy())
     quantities = pseudo_labels.drop(columns=["instance", "label"])
     noise_auc = {name: metrics.noise_auc(true, quantities[name]) for name in quantities}
+    if "confidence" in quantities:
+        measured["confidence"] = label_quality.identification(true, quantities.confidence)
     per_label = pd.DataFrame(
         {
             "label": scores.columns,
@@ -31,7 +34,8 @@ def evaluate(settings: Settings) -> None:  # noqa: ARG001
             "average_precision": metrics.label_average_precision(truth, scores.to_numpy()),
         }
     )
-    histogram = metrics.candidate_histogram(true, quantities.reindex(columns=["B", "pi", "F"]))
+    shown = quantities.reindex(columns=["B", "pi", "F", "confidence"])
+    histogram = metrics.candidate_histogram(true, shown)
 
     if not len(truth):
         print("no rows are held out: the predictions were not measured", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Train the classifier on the pseudo-labels."""
+"""Train the classifier on the pseudo-labels, or on the confidences."""
 
 from functools import partial
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 from tqdm import tqdm
 
 from stages import inputs, run
-from wscpml import artifacts, classifier, ridge
-from wscpml.model import Model
+from wscpml import artifacts, classifier, label_quality, ridge
+from wscpml.model import Model, with_even_odds_at
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 
@@ -19,27 +19,32 @@ USED = {"device", "features", "confidence", "clustering", "classifier"}  # by th
 def train_classifier(settings: Settings) -> None:
     """Write classifier/ (all that prediction needs), the course of the training, and settings."""
     candidates = inputs.candidates("train")
-    pseudo_labels = np.zeros(candidates.shape)
+    cleaned = settings.classifier.labels == "cleaned"
+    confidence, pseudo_labels = np.zeros((2, *candidates.shape))
+    confidence[candidates == 1] = artifacts.read(f"{MADE}/label_confidence.npy")
     pseudo_labels[candidates == 1] = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F
+    targets = confidence if cleaned else pseudo_labels
     feature_map = inputs.feature_map()
     room = artifacts.scratch((len(candidates), feature_map.size))
     X = feature_map.map_scaled(inputs.scaled_features(), out=room)
     head: Any
     extra = {}
     if settings.classifier.kind == "kernel_ridge":
-        fitted = ridge.fit(X, candidates, pseudo_labels)
+        fitted = ridge.fit(X, candidates, targets)
         head, course = fitted.head, fitted.course
         extra = {"leave_one_out.npy": fitted.left_out}
     else:
         head, course = classifier.fit(
             X,
             candidates,
-            pseudo_labels,
-            **settings.classifier.model_dump(exclude={"kind"}),
+            targets,
+            **settings.classifier.model_dump(exclude={"kind", "labels"}),
             device=settings.device,
             rng=stream(settings.seed, "classifier"),
             progress=partial(tqdm, desc="epochs", disable=None, leave=False),
         )
+    if cleaned:
+        head = with_even_odds_at(label_quality.threshold(head.predict_proba(X), confidence), head)
     names = artifacts.read("data/prepared/names.json")
     trained = Model(feature_map, head, names["features"], names["labels"])
     artifacts.write_directory(f"{MADE}/classifier", trained.to_files() | extra)

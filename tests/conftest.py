@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from benchmarks import ROOT, copy_project
+from wscpml import label_quality
 from wscpml.datasets.dataset import Dataset
 from wscpml.datasets.registry import REGISTRY, Named
 
@@ -21,6 +22,7 @@ STAGES = [
     "learn_prototypes",
     "build_confidence",
     "cluster",
+    "judge_labels",
     "train_classifier",
     "apply_method",
     "evaluate",
@@ -63,6 +65,7 @@ class Tiny(Named):
 def tiny_project(tmp_path, monkeypatch, params):
     """An empty directory whose settings name the tiny data set."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(label_quality, "TREES", 50)
     monkeypatch.setitem(REGISTRY, "tiny", Tiny())
     params["dataset"]["name"] = "tiny"
     params["noise"]["candidates"] = 2

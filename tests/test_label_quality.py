@@ -102,6 +102,16 @@ def test_a_posterior_keeps_the_order_and_stays_a_probability(true, chance):
     assert ((found >= 0) & (found <= 1)).all()
 
 
+def test_identification_of_noise_is_measured():
+    true, sure = np.array([1, 1, 0, 0]), np.array([0.9, 0.6, 0.4, 0.1])
+    found = label_quality.identification(true, sure)
+    assert found["auc"] == found["average_precision"] == found["precision_top_5"] == 1
+    assert found["calibration_error"] == pytest.approx((0.1 + 0.4 + 0.4 + 0.1) / 4)
+    reversed_ = label_quality.identification(1 - true, sure)
+    assert reversed_["auc"] == reversed_["precision_top_5"] == 0
+    assert set(label_quality.identification(np.array([-1, -1]), sure[:2]).values()) == {None}
+
+
 def test_a_posterior_is_bayes_rule():
     # 20 % true, of the others half are candidates: 0.2 / (0.2 + 0.8 * 0.5)
     assert label_quality.posterior(np.array([0.2]), 0.5) == pytest.approx(1 / 3)

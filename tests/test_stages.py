@@ -17,6 +17,7 @@ from stages import (
     evaluate,
     fetch,
     inject_noise,
+    judge_labels,
     learn_prototypes,
     prepare,
     train_classifier,
@@ -40,6 +41,7 @@ STAGES = {
         learn_prototypes,
         build_confidence,
         cluster,
+        judge_labels,
         train_classifier,
         apply_method,
         evaluate,
@@ -97,7 +99,7 @@ def test_each_stage_writes_just_the_outputs_that_dvc_expects(tiny_project):
 def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
     run_all()
     pseudo_labels = artifacts.read("data/pseudo_labels.parquet")
-    assert pseudo_labels.columns.tolist() == ["instance", "label", "B", "pi", "F"]
+    assert pseudo_labels.columns.tolist() == ["instance", "label", "B", "pi", "F", "confidence"]
     candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
     assert len(pseudo_labels) == candidates[~test].sum()
     for row in pseudo_labels.sample(20, random_state=0).itertuples():
@@ -136,6 +138,7 @@ def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
     assert len(artifacts.read("data/pseudo_labels.csv")) == own.sum()
     measured = artifacts.read("metrics/evaluation.json")
     assert set(measured.pop("noise_auc").values()) == {None}
+    assert set(measured.pop("confidence").values()) == {None}
     assert set(measured.values()) == {None}
     assert artifacts.read("metrics/noise.json") == {}
     assert "no rows are held out" in capsys.readouterr().err
@@ -158,7 +161,7 @@ def test_other_noise_models_keep_the_truth_and_state_the_rate_they_reached(
 
 
 def test_pseudo_labels_in_another_order_are_refused(tiny_project):
-    run_all("cluster")
+    run_all("judge_labels")
     table = artifacts.read("models/wsc-pml/pseudo_labels.parquet")
     for other in (table[::-1], table[:-1]):
         artifacts.write("models/wsc-pml/pseudo_labels.parquet", other)
@@ -313,6 +316,25 @@ def test_kernel_ridge_is_a_classifier_too_and_leaves_out_of_sample_scores(tiny_p
     assert predictions.to_numpy().max() <= 1
 
 
+def test_a_classifier_of_cleaned_labels_predicts_about_as_many_as_are_true(tiny_project):
+    run_all()
+    before = artifacts.read("metrics/evaluation.json")
+    change("classifier", {"labels": "cleaned"})
+    run_all()
+    after = artifacts.read("metrics/evaluation.json")
+    assert after["hamming_loss"] < before["hamming_loss"]
+    assert after["confidence"] == before["confidence"]
+
+
+def test_noise_rates_are_told_label_by_label(tiny_project):
+    run_all("judge_labels")
+    rates = artifacts.read("models/wsc-pml/noise_rates.csv")
+    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    assert rates.label.tolist() == Tiny().data.label_names
+    assert rates.candidates.tolist() == candidates[~test].sum(axis=0).tolist()
+    assert rates.noise_rate.between(0, 1).all()
+
+
 def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project):
     run_all()
     found = json.loads(Path("metrics/evaluation.json").read_text())
@@ -322,9 +344,11 @@ def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project
         "one_error",
         "coverage",
         "hamming_loss",
+        "confidence",
         "noise_auc",
     ]
-    assert list(found["noise_auc"]) == ["B", "pi", "F"]
+    assert list(found["noise_auc"]) == ["B", "pi", "F", "confidence"]
+    assert found["confidence"]["auc"] == found["noise_auc"]["confidence"] > found["noise_auc"]["F"]
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "wsc-pml"])

@@ -23,10 +23,10 @@ def overview(
     title = "Clustering: objective (Eq. 10)" if clustered else "Objective of the method"
     panels: list[tuple[bool, Callable[..., None], tuple[Any, ...]]] = [
         (len(iterations) > 0, _curve, (iterations, "iteration", ["objective"], title)),
-        (clustered, _changes, (iterations,)),
         (len(training) > 0, _losses, (training,)),
         (clustered, _histogram, (candidates, "pi", "Membership pi of the candidates")),
         (True, _histogram, (candidates, "F", "Pseudo-label F of the candidates")),
+        (clustered, _histogram, (candidates, "confidence", "Probability that a candidate is true")),
         (True, _bars, (labels,)),
     ]
     shown = [(draw, content) for there, draw, content in panels if there]
@@ -41,11 +41,6 @@ def overview(
 def _losses(axis: Axes, training: pd.DataFrame) -> None:
     losses = ["training_loss", "validation_loss"]
     _curve(axis, training, "step", losses, "Classifier: loss per epoch or penalty")
-
-
-def _changes(axis: Axes, iterations: pd.DataFrame) -> None:
-    _curve(axis, iterations, "iteration", ["change"], "Clustering: relative change of F")
-    axis.set_yscale("symlog", linthresh=1e-6)
 
 
 def _curve(axis: Axes, table: pd.DataFrame, x: str, ys: list[str], title: str) -> None:

@@ -22,6 +22,7 @@ PAIRS_PER_TREE = 250_000  # rows times labels that a tree is grown on at most
 BINS = 40  # of equally many pairs, in which predictions are set right
 SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
 LOWEST = 0.2  # share of the pairs, those least likely to be candidates, that show rho
+TENTHS = 10  # bins of confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
 
 
@@ -75,6 +76,27 @@ def noise_rates(confidence: Array, candidates: Array) -> Array:
     return 1 - np.divide(
         confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
     )
+
+
+def identification(true: Array, confidence: Array) -> dict[str, float | None]:
+    """How well confidences of candidates tell which are false, by the truth (1 or 0) of each.
+
+    ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
+    suspected most; and how far confidences are from the shares that are true, on average.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    if set(np.unique(true)) != {0, 1}:
+        return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
+    worst = np.argsort(confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
+    bins = np.minimum((confidence * TENTHS).astype(int), TENTHS - 1)
+    gaps = np.bincount(bins, true - confidence, TENTHS)
+    return {
+        "auc": float(roc_auc_score(true, confidence)),
+        "average_precision": float(average_precision_score(1 - true, -confidence)),
+        "precision_top_5": float(1 - true[worst].mean()),
+        "calibration_error": float(abs(gaps).sum() / len(true)),
+    }
 
 
 def left_out(mapped: Array, axes: Axes, candidates: Array, targets: Array) -> Array:

@@ -168,6 +168,7 @@ class ClassifierSettings(Section):
     """Which classifier, and the training of the networks of Eq. 11."""
 
     kind: Literal["network", "kernel_ridge"]
+    labels: Literal["printed", "cleaned"]
     width: Count
     learning_rate: Positive
     weight_decay: Annotated[Float, Field(ge=0)]
