@@ -175,7 +175,7 @@ def _with_each_penalty(fitted: ridge.Fit, Y: Array) -> Iterator[Callable[[Array]
 def networks(data: Data, folds: int, settings: Settings) -> Rows:
     """Table D: where the network starts, and what trains it."""
     parts = list(splits(data, folds, settings))
-    options = settings.classifier.model_dump(exclude={"kind"})
+    options = settings.classifier.model_dump(exclude={"kind", "labels"})
     rows: Rows = {}
 
     def problem(fold: Split) -> classifier.Problem:

@@ -88,7 +88,7 @@ def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
                 classifier.Problem(f.mapped, Y, F, stream(settings.seed, "classifier"))
                 for f, Y, F in pairs
             ],
-            **settings.classifier.model_dump(exclude={"kind"}),
+            **settings.classifier.model_dump(exclude={"kind", "labels"}),
         )
         closed_forms = [ridge.fit(f.mapped, Y, F) for f, Y, F in pairs]
         if labels == "candidates":

@@ -4,7 +4,19 @@ import mmap
 import numpy as np
 import pytest
 
-from benchmarks import agreement, data, defaults, engine, fit, memory, methods, pipeline, readers
+from benchmarks import (
+    agreement,
+    data,
+    defaults,
+    engine,
+    fit,
+    label_noise,
+    memory,
+    methods,
+    pipeline,
+    readers,
+)
+from wscpml import label_quality
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import SETTINGS
 
@@ -73,6 +85,48 @@ def test_the_methods_benchmark_measures_time_memory_and_growth(quick, capsys):
     printed = capsys.readouterr().out
     assert "PML-NI" in printed
     assert "slower than 60 x BR on yeast-9: none" in printed
+
+
+@pytest.fixture
+def small_set(monkeypatch):
+    """A setting of 120 rows and 5 labels in place of the real ones, and few trees."""
+    made = methods.made(120, d=6, q=5)
+    monkeypatch.setattr(data, "load", lambda *_: made)
+    monkeypatch.setattr(data, "missing", lambda _: None)
+    monkeypatch.setattr(label_quality, "TREES", 50)
+    return made
+
+
+def test_the_label_noise_benchmark_compares_with_cleanlab(quick, capsys, small_set):
+    figures = quick(label_noise)
+    chosen = small_set.candidates == 1
+    assert figures["emotions-4.false"] == pytest.approx(1 - small_set.truth[chosen].mean())
+    for name in ("ours", "lr", "mlp", "rf", "frequency"):
+        assert 0 < figures[f"emotions-4.{name}.auc"] < 1
+    assert figures["emotions-4.ours.auc"] > figures["emotions-4.frequency.auc"]
+    assert figures["emotions-4.flags.ours.precision"] > figures["emotions-4.false"]
+    for kind in ("network", "kernel_ridge"):
+        best = figures[f"emotions-4.{kind}.truth.average_precision"]
+        assert best >= figures[f"emotions-4.{kind}.candidates.average_precision"]
+    assert "of 1 settings" in capsys.readouterr().out
+
+
+def test_a_model_that_knows_one_value_of_a_label_is_sure_of_it():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 3)), rng.integers(0, 2, (30, 3))
+    Y[:, 0], Y[:, 1] = 0, 1
+    found = label_noise.out_of_fold(label_noise.peers(False)["rf"].set_params(n_estimators=5), X, Y)
+    assert (found[:, 0] == 0).all()
+    assert (found[:, 1] == 1).all()
+    assert 0 < found[:, 2].mean() < 1
+
+
+def test_flags_are_judged_by_their_own_number_and_by_cleanlabs():
+    true, confidence = np.array([0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9])
+    found = label_noise.flags(true, confidence, np.array([True, False, False, False]))
+    assert found["flags.ours.precision"] == found["flags.ours.recall"] == 0.5
+    assert (found["flags.ours_as_many.precision"], found["flags.ours_as_many.recall"]) == (1, 0.5)
+    assert (found["flags.cleanlab.precision"], found["flags.cleanlab.recall"]) == (1, 0.5)
 
 
 def test_the_peak_of_memory_starts_anew():
