@@ -1,6 +1,8 @@
 """The documentation builds, needs no network, and says what is so."""
 
+import html
 import os
+import pydoc
 import re
 import subprocess
 import sys
@@ -8,11 +10,14 @@ from html.parser import HTMLParser
 
 import matplotlib.image
 import numpy as np
+import pandas as pd
 import pytest
 
 from docs import figures, run
 from tests.conftest import ROOT
+from tests.contract import small
 from tests.test_registry import loaded
+from wscpml import label_quality
 
 LOADED = {  # what a browser fetches by itself, and the attributes that say from where
     "audio": ["src"],
@@ -91,8 +96,11 @@ def test_equations_are_drawn_without_a_script(site):
         ("data", "wscpml.noise.pad_candidates"),
     ],
 )
-def test_the_reference_has_what_people_call(site, page, name):
-    assert f'id="{name}"' in (site / "reference" / f"{page}.html").read_text()
+def test_the_reference_has_what_people_call_and_says_what_it_does(site, page, name):
+    text = (site / "reference" / f"{page}.html").read_text()
+    assert f'id="{name}"' in text
+    words = html.unescape(re.sub(r"<[^>]+>", "", text))
+    assert pydoc.locate(name).__doc__.splitlines()[0].replace("``", "") in words
 
 
 def test_the_pictures_are_those_that_the_code_draws(tmp_path):
@@ -106,6 +114,28 @@ def test_the_pictures_are_those_that_the_code_draws(tmp_path):
         assert before.shape == now.shape
         # Another processor may round differently, and move a point by a pixel.
         assert np.abs(before - now).mean() < 0.002, f"{path.name}: run python -m docs.figures"
+
+
+@pytest.mark.parametrize("names", [["index.md"], ["how-to/clean.md", "how-to/review.md"]])
+def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(label_quality, "TREES", 20)
+    X, _, candidates = small(n=100)
+    songs = pd.DataFrame(X, columns=[f"feature{j}" for j in range(X.shape[1])])
+    labels = np.array(["rock", "jazz", "pop", "folk"])
+    songs["tags"] = [";".join(labels[row == 1]) for row in candidates]
+    songs.rename_axis("song").to_csv("songs.csv")
+    known = {}
+    for name in names:
+        for code, *_ in run.PYTHON.findall((ROOT / "docs" / name).read_text()):
+            exec(code, known)
+    assert sorted(known["tags"]) == sorted(labels)
+    if "how-to/review.md" in names:
+        review = pd.read_csv("review.csv")
+        assert set(review.label) <= set(labels)
+        assert 0 < len(review) <= 100
+        assert pd.read_csv("confidence.csv", index_col="song").shape == candidates.shape
+        assert known["cleaned"].to_numpy().sum() < candidates.sum()
 
 
 @pytest.mark.parametrize("name", run.PAGES)
