@@ -1,9 +1,9 @@
-# run · test · ui · lint · study: each sets up what it needs in .venv, once.
+# run · test · ui · lint · docs · study: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test ui lint format track study study-quick
+.PHONY: run test ui lint format docs track study study-quick
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -25,6 +25,10 @@ format: .venv/installed
 	python -m ruff check --fix
 	python -m ruff format
 
+# The documentation, into site/; the variable keeps Material's news of its successor quiet.
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict
+
 # Log the present result once more, e.g. into another or an emptied MLflow store.
 track: .venv/installed
 	python -m dvc repro --force --single-item track
@@ -39,5 +43,5 @@ study-quick: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --constraint constraints.txt --editable '.[dev,study]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,study]'
 	touch $@

@@ -95,10 +95,14 @@ class Project:
         return done
 
     def repro(self, *options: str, **env: str) -> list[str]:
-        """Run `dvc repro`; returns the stages that were executed."""
+        """Run `dvc repro`; returns the stages that were executed, in the order of the method.
+
+        (DVC itself is free to choose between stages that do not depend on each other.)
+        """
         lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
         stages = [line.split("'")[1] for line in lines if line.startswith("Running stage")]
-        return [stage.removeprefix("stages/wsc-pml/dvc.yaml:") for stage in stages]
+        names = [stage.removeprefix("stages/wsc-pml/dvc.yaml:") for stage in stages]
+        return sorted(names, key=STAGES.index)
 
     def set(self, section: str | None, key: str, value: object) -> None:
         path = self.path / "params.yaml"
