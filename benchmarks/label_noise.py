@@ -96,7 +96,9 @@ def out_of_fold(model: object, X: Matrix, Y: Array) -> Array:
     """Probabilities of a model for each fifth of the rows, fitted to the others, ``(n, q)``."""
     found = np.zeros(Y.shape)
     for train, test in KFold(5, shuffle=True, random_state=0).split(X):
-        fitted = clone(model).fit(X[train], Y[train])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of the MLP
+            fitted = clone(model).fit(X[train], Y[train])
         probabilities = fitted.predict_proba(X[test])
         if isinstance(probabilities, list):  # of both values of each label, or of its only one
             pairs = zip(probabilities, fitted.classes_, strict=True)
@@ -245,7 +247,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("names", nargs="*", metavar="SETTING", help="such as emotions-4")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
     names = options.names or (SETTINGS[1:2] if options.quick else SETTINGS)
     found = {}
     for name in tqdm(list(data.those_here(names)), disable=None, leave=False):
