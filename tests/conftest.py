@@ -29,9 +29,24 @@ STAGES = [
     "track",
 ]
 
+LONG = [  # the longest first
+    "test_pipeline",
+    "test_own_pipeline",
+    "test_benchmarks",
+    "test_study",
+    "test_analyse",
+    "test_tracking",
+    "test_estimator",
+]
+
 if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
     hypothesis.settings.register_profile("local", deadline=None)
     hypothesis.settings.load_profile("local")
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take long come first, so that no process is left with one at the end."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 @pytest.fixture
@@ -106,12 +121,25 @@ class Project:
         (params[section] if section else params)[key] = value
         path.write_text(yaml.safe_dump(params))
 
+    def shorten_study(self) -> None:
+        """Leave one cell in each part of the study: DVC reads all of them at every command."""
+        path = self.path / "experiments/params.yaml"
+        params = yaml.safe_load(path.read_text())
+        for part in ("full", "ablation", "quick"):
+            for axis in ("settings", "methods"):
+                del params[part][axis][1:]
+        path.write_text(yaml.safe_dump(params))
+
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Project:
     """What a newcomer has after `git clone`."""
     path = tmp_path_factory.mktemp("project")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "MLFLOW_", "GIT_"))}
+    env = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("DVC_", "MLFLOW_", "GIT_")) and not k.endswith("_NUM_THREADS")
+    }
     env |= {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -26,6 +26,7 @@ def songs(n: int) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def project(clone: Project) -> Project:
+    clone.shorten_study()
     params = yaml.safe_load((clone.path / "params.yaml").read_text())
     params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
     params["classifier"]["max_epochs"] = 3

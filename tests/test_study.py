@@ -340,6 +340,7 @@ SWEEP = [sys.executable, "-m", "experiments.study", "--quick"]
 @pytest.fixture(scope="module")
 def project(clone: Project, tmp_path_factory) -> Project:
     """A clone whose quick study is three settings, one of them with a damaged file."""
+    clone.shorten_study()
     path = clone.path / "experiments/params.yaml"
     content = yaml.safe_load(path.read_text())
     content["quick"] = {
