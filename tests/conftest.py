@@ -117,7 +117,7 @@ class Project:
         lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
         stages = [line.split("'")[1] for line in lines if line.startswith("Running stage")]
         names = [stage.removeprefix("stages/wsc-pml/dvc.yaml:") for stage in stages]
-        return sorted(names, key=STAGES.index)
+        return sorted(names, key=lambda name: STAGES.index(name) if name in STAGES else -1)
 
     def set(self, section: str | None, key: str, value: object) -> None:
         path = self.path / "params.yaml"

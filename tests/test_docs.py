@@ -31,6 +31,7 @@ LOADED = {  # what a browser fetches by itself, and the attributes that say from
     "video": ["src", "poster"],
 }
 ELSEWHERE = re.compile(r"(https?:)?//", re.IGNORECASE)
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @pytest.fixture(scope="module")
@@ -142,4 +143,8 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
 def test_examples_print_what_the_page_says(name, clone):
     loaded("emotions")
     page = (ROOT / "docs" / name).read_text()
-    assert run.refreshed(page, clone.path, clone.env) == page, "run python -m docs.run"
+    now = run.refreshed(page, clone.path, clone.env)
+    assert NUMBER.sub("#", now) == NUMBER.sub("#", page), "run python -m docs.run"
+    # Another processor, or number of threads, may round differently and flip a few tags.
+    told, found = (np.array(NUMBER.findall(each), float) for each in (page, now))
+    np.testing.assert_allclose(found, told, rtol=0.01, atol=0.02, err_msg="run python -m docs.run")
