@@ -36,6 +36,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from benchmarks import data
@@ -250,8 +251,9 @@ def main() -> None:
     names = options.names or (SETTINGS[1:2] if options.quick else SETTINGS)
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
     found = {}
-    for name in tqdm(list(data.those_here(names)), disable=None, leave=False):
-        found[name] = measure(name, options.quick)
+    with threadpool_limits(1, "blas"):  # threads that wait would count as seconds
+        for name in tqdm(list(data.those_here(names)), disable=None, leave=False):
+            found[name] = measure(name, options.quick)
     tables = zip(*(rows(name, figures) for name, figures in found.items()), strict=True)
     for head, lines in zip((RANKING, FLAGS, TRAINING_ROW), tables, strict=False):
         print("\n".join([head, *lines]), end="\n\n")
