@@ -44,6 +44,7 @@ from wscpml import classifier, features, label_quality
 from wscpml.arrays import Array, Matrix, to_dense
 from wscpml.baselines.br import BR, FEATURES, TRAINING
 from wscpml.classifier import Problem
+from wscpml.issues import EVEN
 from wscpml.label_quality import Quality
 from wscpml.model import with_even_odds_at
 
@@ -146,7 +147,7 @@ def flags(true: Array, confidence: Array, theirs: Array) -> dict[str, float]:
     """Precision and recall of the flags, by the confidences of the candidates."""
     as_many = np.zeros(len(true), bool)
     as_many[np.argsort(confidence, kind="stable")[: int(theirs.sum())]] = True
-    sets = {"ours": confidence < 0.5, "ours_as_many": as_many, "cleanlab": theirs}
+    sets = {"ours": confidence < EVEN, "ours_as_many": as_many, "cleanlab": theirs}
     return {
         f"flags.{name}.{measure.__name__.removesuffix('_score')}": measure(
             true == 0, flagged, zero_division=0

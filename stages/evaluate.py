@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import sparse
 
 from stages import inputs, run
-from wscpml import artifacts, audit, features, figures, issues, label_quality, metrics
+from wscpml import artifacts, audit, features, figures, issues, label_quality, metrics, prototypes
 from wscpml.arrays import Array, Rows
 from wscpml.settings import Settings
 
@@ -60,10 +60,10 @@ def audited(settings: Settings, candidates: Array, quantities: pd.DataFrame) -> 
     X = inputs.raw_features("train")
     scale = features.fit_scaling(X, "quantile").scale
     scaled = scale(X) if sparse.issparse(X) else Rows(X.matrix, X.chosen, scale)
-    prototypes = audit.centres(scaled, confidence)
+    centres = prototypes.centroids(scaled, confidence)
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
-    order = issues.by_distance(scaled, prototypes)
+    order = issues.by_distance(scaled, centres)
     return audit.Audit(
         settings.dataset.title if judged else f"{settings.dataset.title} by {settings.method}",
         instances,
@@ -71,7 +71,7 @@ def audited(settings: Settings, candidates: Array, quantities: pd.DataFrame) -> 
         candidates,
         confidence,
         issues.find(confidence, candidates, order, labels, instances),
-        *audit.positions(scaled, prototypes),
+        *audit.positions(scaled, centres),
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
     )

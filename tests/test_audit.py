@@ -52,18 +52,6 @@ def test_axes_of_many_rows_are_those_of_some_of_them(monkeypatch):
     np.testing.assert_allclose(abs(placed), abs(chosen.transform(X)), atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_centres_are_weighted_means(kind, monkeypatch):
-    monkeypatch.setattr(audit, "ROWS_AT_ONCE", 4)
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(10, 3)), rng.random((10, 3))
-    weights[:, 2] = 0
-    found = audit.centres(kind(X), weights)
-    for j in range(2):
-        np.testing.assert_allclose(found[j], np.average(X, axis=0, weights=weights[:, j]))
-    assert np.isnan(found[2]).all()
-
-
 def test_rows_that_are_all_alike_are_in_one_place():
     placed, prototypes = audit.positions(np.ones((5, 3)), np.ones((2, 3)))
     assert not placed.any()

@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 from hypothesis import given
+from scipy import sparse
 
 from tests.strategies import problems
 from wscpml import prototypes
@@ -33,3 +35,15 @@ def test_a_label_in_no_row_has_no_positive_and_one_in_every_row_no_negative_prot
     positive, negative = prototypes.learn(np.eye(2), labels)
     np.testing.assert_array_equal(np.isnan(positive).any(axis=1), [True, False])
     np.testing.assert_array_equal(np.isnan(negative).any(axis=1), [False, True])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_centroids_are_weighted_means(kind, monkeypatch):
+    monkeypatch.setattr(prototypes, "ROWS_AT_ONCE", 4)
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(10, 3)), rng.random((10, 3))
+    weights[:, 2] = 0
+    found = prototypes.centroids(kind(X), weights)
+    for j in range(2):
+        np.testing.assert_allclose(found[j], np.average(X, axis=0, weights=weights[:, j]))
+    assert np.isnan(found[2]).all()

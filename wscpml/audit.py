@@ -115,15 +115,6 @@ def of(estimator: Any, title: str, truth: Any = None) -> Audit:
     )
 
 
-def centres(scaled: Matrix, weights: Array) -> Array:
-    """Mean of the rows ``(n, d)`` by each label's weights ``(n, q)``; NaN for a label without."""
-    sums = np.zeros((weights.shape[1], scaled.shape[1]))
-    for rows in row_blocks(len(weights), ROWS_AT_ONCE):
-        sums += weights[rows].T @ scaled[rows]
-    total = weights.sum(axis=0)[:, None]
-    return np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
-
-
 def positions(scaled: Matrix, prototypes: Array) -> tuple[Array, Array]:
     """Rows ``(n, d)`` and prototypes ``(q, d)`` on the two principal axes of the rows.
 

@@ -33,11 +33,6 @@ class Quality:
     confidence: Array  # (n, q), the probability that a candidate is true; 0 where there is none
     chance: float  # that a label which is not true is a candidate
 
-    @property
-    def suspicious(self) -> Array:
-        """Candidates more likely false than true, a boolean ``(n, q)``."""
-        return (self.confidence > 0) & (self.confidence < 0.5)
-
 
 def assess(scaled: Matrix, mapped: Array, axes: Axes, candidates: Array, seed: int) -> Quality:
     """Judge every candidate.

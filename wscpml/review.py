@@ -16,8 +16,8 @@ import pandas as pd
 
 from wscpml.arrays import Array
 from wscpml.errors import UserError
+from wscpml.issues import EVEN
 
-KEEP_FROM = 0.5  # confidence of a candidate that is rather true than false
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -31,7 +31,7 @@ def decisions(
             "instance": np.array(instances)[row],
             "label": np.array(labels, dtype=object)[label],
             "confidence": confidence[row, label],
-            "keep": (confidence[row, label] >= KEEP_FROM).astype(np.uint8),
+            "keep": (confidence[row, label] >= EVEN).astype(np.uint8),
         }
     )
 
@@ -44,7 +44,7 @@ def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, An
     tasks = []
     for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
         of_each: dict[Any, Any] = {row.label: row.confidence for row in rows}
-        kept = [label for label, value in of_each.items() if value >= KEEP_FROM]
+        kept = [label for label, value in of_each.items() if value >= EVEN]
         if len(kept) == len(of_each):
             continue
         chosen = {
