@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from stages import inputs, run
 from wscpml import artifacts, classifier, label_quality, ridge
+from wscpml.classifier import Problem
 from wscpml.model import Model, with_even_odds_at
 from wscpml.randomness import stream
 from wscpml.settings import Settings
@@ -31,20 +32,20 @@ def train_classifier(settings: Settings) -> None:
     extra = {}
     if settings.classifier.kind == "kernel_ridge":
         fitted = ridge.fit(X, candidates, targets)
-        head, course = fitted.head, fitted.course
+        head, course, axes = fitted.head, fitted.course, fitted.axes
         extra = {"leave_one_out.npy": fitted.left_out}
     else:
-        head, course = classifier.fit(
-            X,
-            candidates,
-            targets,
+        axes = classifier.principal_axes(X)
+        problem = Problem(X, candidates, targets, stream(settings.seed, "classifier"), axes)
+        ((head, course),) = classifier.fit_all(
+            [problem],
             **settings.classifier.model_dump(exclude={"kind", "labels"}),
             device=settings.device,
-            rng=stream(settings.seed, "classifier"),
             progress=partial(tqdm, desc="epochs", disable=None, leave=False),
         )
     if cleaned:
-        head = with_even_odds_at(label_quality.threshold(head.predict_proba(X), confidence), head)
+        even = label_quality.even_odds(head.predict_proba, X, axes, candidates, confidence)
+        head = with_even_odds_at(even, head)
     names = artifacts.read("data/prepared/names.json")
     trained = Model(feature_map, head, names["features"], names["labels"])
     artifacts.write_directory(f"{MADE}/classifier", trained.to_files() | extra)

@@ -6,6 +6,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
 from wscpml import classifier, features, label_quality
+from wscpml.arrays import squeezed
 from wscpml.noise import pad_candidates
 
 
@@ -131,6 +132,52 @@ def test_the_threshold_is_where_the_fewest_errors_are_expected():
     scores = np.array([[0.9, 0.8], [0.3, 0.2]])
     assert label_quality.threshold(scores, np.array([[1, 1], [0, 0]])) == pytest.approx(0.55)
     assert label_quality.threshold(scores, np.array([[1, 0.9], [0.6, 0]])) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("confidence", [np.zeros((2, 2)), np.ones((2, 2))])
+def test_there_is_no_threshold_where_no_label_or_every_one_is_to_be_predicted(confidence):
+    assert label_quality.threshold(np.array([[0.9, 0.8], [0.3, 0.2]]), confidence) is None
+
+
+@pytest.fixture(scope="module")
+def overfitted():
+    """Labels that are mostly chance, and axes along which they can be learned by heart."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 5))
+    truth = (X @ rng.normal(size=(5, 4)) + 2 * rng.normal(size=(300, 4)) > 1).astype(float)
+    fitted = features.fit(X, "quantile", "laplace", 5, 0.5, 1.0, rng=np.random.default_rng(0))
+    mapped = fitted(X)
+    return mapped, classifier.principal_axes(mapped), truth
+
+
+def test_even_odds_are_those_of_rows_that_are_left_out(overfitted):
+    mapped, axes, truth = overfitted
+    fitted = axes.fit(truth, truth)
+    even = label_quality.even_odds(fitted.head.predict_proba, mapped, axes, truth, truth)
+    unseen = squeezed(fitted.left_out)
+
+    def errors(level):
+        return ((unseen >= level) != truth).mean()
+
+    own = label_quality.threshold(fitted.head.predict_proba(mapped), truth)
+    assert errors(even) <= min(errors(own), *(errors(level) for level in np.arange(0, 1, 0.01)))
+
+
+def test_even_odds_of_another_scale_are_at_the_same_rank(overfitted):
+    mapped, axes, truth = overfitted
+    head = axes.fit(truth, truth).head
+    even = label_quality.even_odds(head.predict_proba, mapped, axes, truth, truth)
+    squared = label_quality.even_odds(
+        lambda X: head.predict_proba(X) ** 2, mapped, axes, truth, truth
+    )
+    assert squared == pytest.approx(even**2, abs=1e-3)
+
+
+def test_where_nothing_is_to_be_predicted_odds_stay_as_they_are(overfitted):
+    mapped, axes, truth = overfitted
+    head = axes.fit(truth, truth).head
+    nothing = np.zeros(truth.shape)
+    assert label_quality.even_odds(head.predict_proba, mapped, axes, truth, nothing) == 0.5
 
 
 def test_the_same_seed_gives_the_same_bytes(padded):

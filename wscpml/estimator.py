@@ -95,7 +95,9 @@ class WSCPML(AsPrinted):
         else:
             problem = Problem(mapped, candidates, labels, rng, axes)
             ((head, _),) = classifier.fit_all([problem], **self._chosen(TRAINING))
-        even = label_quality.threshold(head.predict_proba(mapped), self.quality_.confidence)
+        even = label_quality.even_odds(
+            head.predict_proba, mapped, axes, candidates, self.quality_.confidence
+        )
         self.head_ = with_even_odds_at(even, head)  # type: ignore[assignment]
         self.objective_ = found.course.objective.tolist()
         self._Y, self._order = candidates, issues.by_distance(scaled, found.prototypes)

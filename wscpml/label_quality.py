@@ -8,12 +8,13 @@ probability p / P. Rho shows where P is lowest: hardly any of those labels are t
 share of them that are candidates all the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, squeezed
 from wscpml.ridge import Axes
 
 TREES, LEAF = 400, 3
@@ -60,7 +61,7 @@ def posterior(true: Array, chance: float) -> Array:
 
     An estimate near 0 or below becomes small but positive, in the same order.
     """
-    small = NEVER_SURE * np.exp(np.minimum(true / NEVER_SURE - 1, 0))
+    small = NEVER_SURE / (2 - np.minimum(true / NEVER_SURE, 1))
     true = np.where(true < NEVER_SURE, small, np.minimum(true, 1))
     return true / (true + (1 - true) * chance)
 
@@ -96,14 +97,18 @@ def identification(true: Array, confidence: Array) -> dict[str, float | None]:
 
 def left_out(mapped: Array, axes: Axes, candidates: Array, targets: Array) -> Array:
     """Predictions ``(n, q)`` of kernel ridge regression for rows that it is not fitted to."""
-    every = -(-len(mapped) // len(axes.U))
-    rows = slice(None, None, every)  # the rows that the axes are of
+    rows = _rows_of(axes, mapped)
     found = axes.fit(candidates[rows], targets[rows])
-    if every == 1:
+    if len(mapped) == len(axes.U):
         return found.left_out
     predicted = mapped @ found.head.weight + found.head.bias
     predicted[rows] = found.left_out
     return predicted
+
+
+def _rows_of(axes: Axes, mapped: Array) -> slice:
+    """The rows that the axes are of."""
+    return slice(None, None, -(-len(mapped) // len(axes.U)))
 
 
 def grown_without(X: Matrix, targets: Array, seed: int) -> Array:
@@ -137,11 +142,39 @@ def set_right(predicted: Array, observed: Array) -> Array:
     return np.clip(np.interp(predicted, x, y), NEVER_SURE, 1 - NEVER_SURE)
 
 
-def threshold(scores: Array, confidence: Array) -> float:
-    """The score from which a label is to be predicted, for the fewest errors to be expected."""
+def even_odds(
+    predict_proba: Callable[[Array], Array],
+    mapped: Array,
+    axes: Axes,
+    candidates: Array,
+    confidence: Array,
+) -> float:
+    """The probability from which a trained classifier should predict a label.
+
+    It is too sure of rows that it was trained on. So kernel ridge regression on the same
+    confidences finds the threshold on rows that it leaves out, and the classifier takes the
+    probability that has the same rank among its own.
+    """
+    rows = _rows_of(axes, mapped)
+    closed_form = axes.fit(candidates[rows], confidence[rows])
+    found = threshold(squeezed(closed_form.left_out), confidence[rows])
+    if found is None:
+        return 0.5
+    theirs, ours = (
+        np.sort(predict(mapped[rows]), axis=None)
+        for predict in (closed_form.head.predict_proba, predict_proba)
+    )
+    return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
+
+
+def threshold(scores: Array, confidence: Array) -> float | None:
+    """The score from which a label is to be predicted, for the fewest errors to be expected.
+
+    None where that is to predict none or all of them.
+    """
     order = np.argsort(-scores, axis=None)
     gains = np.cumsum(2 * confidence.ravel()[order] - 1)
     best = int(gains.argmax())
     if best + 1 == len(order) or gains[best] <= 0:
-        return 0.5
+        return None
     return float(scores.ravel()[order[best : best + 2]].mean())
