@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import pool
+from experiments import pool, protocols
 from experiments.folds import Outcome, Task
 from experiments.settings import Study, load
 from experiments.tidy import tidy
@@ -103,7 +103,11 @@ def log(cell: Cell, written: dict[str, Any], study: Study) -> None:
     if written["error"]:
         tags["error"] = written["error"]
     params = {key: written[key] for key in ("setting", "method", "seed", "folds")}
-    chosen = best(written["runs"])
+    runs = written["runs"]
+    best = protocols.paper(
+        [run["settings"] for run in runs], [run["metrics"]["average_precision"] for run in runs]
+    )
+    chosen = [run for run, is_best in zip(runs, best, strict=True) if is_best]
     parts = [
         tracking.Summary(
             name=f"{cell} fold {run['fold']}",
@@ -125,19 +129,6 @@ def log(cell: Cell, written: dict[str, Any], study: Study) -> None:
     tracking.log_family(
         whole, parts, study.experiment, cell.path, failed=written["error"] is not None
     )
-
-
-def best(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs of the setting whose mean average precision is best: the paper's protocol."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for run in runs:
-        groups.setdefault(str(run["settings"]), []).append(run)
-
-    def precision(group: list[dict[str, Any]]) -> float:
-        found = _mean([run["metrics"]["average_precision"] for run in group])
-        return -1.0 if found is None else found
-
-    return max(groups.values(), key=precision, default=[])
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchmarks.agreement import PRINTED_AS, printed
+from experiments import protocols
 from wscpml import artifacts
 from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import REGISTRY
@@ -262,17 +263,14 @@ def _tables(cells: list[Cell]) -> tuple[pd.DataFrame, ...]:
             ]
         ).astype(dict.fromkeys([*names, "criterion"], float))
         parameters = sorted({key for run in cell.runs for key in run.settings})
-        best = runs
-        if parameters:
+        if parameters and cell.method == WSC:
             means = runs.groupby(parameters)[names].mean()
-            places = runs.set_index(parameters).index
-            best = runs[places == means.average_precision.idxmax()]
-            if cell.method == WSC:
-                grids.append(means.reset_index().assign(setting=cell.setting))
-        protocols = {cell.method: best}
+            grids.append(means.reset_index().assign(setting=cell.setting))
+        best = protocols.paper([run.settings for run in cell.runs], runs.average_precision)
+        reports = {cell.method: runs[best]}
         if cell.method == WSC and runs.criterion.notna().all():
-            protocols[HONEST] = runs.loc[runs.groupby("fold").criterion.idxmax()]
-        for entry, rows in protocols.items():
+            reports[HONEST] = protocols.honest(runs)
+        for entry, rows in reports.items():
             rows = rows.assign(setting=cell.setting, entry=entry).sort_values("fold")
             reported.append(rows[["setting", "entry", "fold", *names]])
             if cell.method == WSC and parameters == pair:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from experiments import cell, convergence, cost, folds, identify, pool, settings, study
+from experiments import cell, convergence, cost, folds, identify, pool, protocols, settings, study
 from experiments.cell import Cell
 from experiments.folds import Outcome, Task
 from tests.conftest import ROOT, Project, Tiny
@@ -107,16 +107,10 @@ def test_a_result_has_ordered_keys_rounded_figures_and_no_runs_of_a_failed_cell(
 
 
 def test_the_best_runs_are_those_of_one_setting_over_all_folds():
-    def run(fold, alpha, precision):
-        return {
-            "fold": fold,
-            "settings": {"alpha": alpha},
-            "metrics": {"average_precision": precision},
-        }
-
-    runs = [run(0, 1, 0.9), run(0, 2, 0.7), run(1, 1, 0.1), run(1, 2, 0.7), run(2, 2, None)]
-    assert cell.best(runs) == [runs[1], runs[3], runs[4]]
-    assert cell.best([]) == []
+    alphas, precisions = [1, 2, 1, 2, 2], [0.9, 0.7, 0.1, 0.7, None]
+    best = protocols.paper([{"alpha": alpha} for alpha in alphas], precisions)
+    assert best.tolist() == [False, True, False, True, True]
+    assert not len(protocols.paper([], []))
 
 
 def test_the_course_of_the_clustering_is_that_of_the_first_folds_training_rows(tiny):
