@@ -37,7 +37,7 @@ def critical_differences(comparison: Comparison) -> Figure:
     p = comparison.nemenyi.rename(index=names, columns=names)
     colours = {name: OURS if name == names[WSC] else QUIET for name in ranks.index}
     figure = Figure(figsize=(6.6, 1.6 + 0.17 * len(ranks)))
-    axis = figure.subplots(gridspec_kw={"left": 0.2, "right": 0.8, "bottom": 0, "top": 1})
+    axis = figure.subplots(gridspec_kw={"left": 0.25, "right": 0.75, "bottom": 0, "top": 1})
     artists = critical_difference_diagram(
         ranks,
         p,
@@ -117,10 +117,14 @@ def convergence(courses: dict[str, pd.DataFrame], dataset: str, tolerance: float
             axis.plot(course.iteration, values, marker="o", markersize=3, color=colour, label=label)
     lower.axhline(tolerance, color=QUIET, linewidth=1, linestyle="--")
     lower.set(yscale="log", xlabel="iteration", ylabel="change of F")
-    lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+    last = max(course.iteration.max() for course in courses.values())
+    lower.set_xlim(0.8, max(last, 2) + 0.2)
+    lower.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     upper.set(title=dataset, ylabel="objective, first = 1")
-    if len(courses) > 1:
-        upper.legend(frameon=False, title="candidates", fontsize=8, title_fontsize=8)
+    if len(courses) > 1:  # changes fall, so that this corner is free
+        lower.legend(
+            loc="upper right", frameon=False, title="candidates", fontsize=8, title_fontsize=8
+        )
     _plain(upper, lower)
     return figure
 

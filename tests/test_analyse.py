@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from benchmarks.agreement import PRINTED_AS, printed
-from experiments import analyse, cells, claims, comparisons, report, summary, tables
+from experiments import analyse, cells, claims, comparisons, figures, report, summary, tables
 from experiments.cells import HONEST, METRICS, WSC
 from tests import study_cells
 from tests.conftest import ROOT
@@ -291,6 +294,26 @@ def test_figures_are_reproduced_if_18_of_22_are_within_one_deviation(results, fa
     assert found.figures.startswith(
         f"{22 - far} of 22 settings are; median difference -0.9; outside"
     )
+
+
+@pytest.mark.parametrize("group", comparisons.GROUPS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_no_name_leaves_the_diagram_of_critical_differences(group, order):
+    names = sorted(comparisons.GROUPS[group], key=lambda name: -len(cells.title(name)))[::order]
+    scores = pd.DataFrame([range(len(names))] * 22, columns=names)
+    figure = figures.critical_differences(
+        comparisons.Comparison(group, "paper", "ranking_loss", scores, [])
+    )
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for name in names:
+        (text,) = figure.findobj(lambda part, of=name: cells.title(of) in _words(part))
+        box = text.get_window_extent(canvas.get_renderer())
+        assert figure.bbox.x0 < box.x0 < box.x1 < figure.bbox.x1, name
+
+
+def _words(part: Artist) -> list[str]:
+    return part.get_text().split() if isinstance(part, Text) else []
 
 
 def claim(study: cells.Study, part: str) -> claims.Claim:
