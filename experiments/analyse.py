@@ -23,6 +23,7 @@ def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> li
     """All of them, in the order of the page."""
     return [
         tables.agreement(study),
+        tables.features(study),
         *(tables.metric_table(study, metric) for metric in cells.METRICS),
         tables.protocols(study),
         tables.ranks(compared),

@@ -24,6 +24,7 @@ from wscpml.printed import AsPrinted
 PLACES = {  # where a part's results and the analysis of them go
     "full": Path("experiments"),
     "ablation": Path("experiments"),
+    "features": Path("experiments"),
     "quick": Path("experiments/quick"),
 }
 

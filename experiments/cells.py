@@ -1,8 +1,8 @@
 """What experiments/results holds, read and checked: figures, and what is missing of them.
 
 A cell is `SETTING/METHOD.json`: cross-validation of one method on one setting, with every pair of a
-grid if the method has one. Beside it are `ablation-nc`, `-nd` and `-nws` in the same form, and
-`convergence`; `cost.json` is of no setting. The analysis reads nothing else.
+grid if the method has one. Beside it are `ablation-nc`, `-nd`, `-nws` and `group-features` in the
+same form, and `convergence`; `cost.json` is of no setting. The analysis reads nothing else.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 
 WSC, HONEST = "wsc-pml", "wsc-pml honest"  # the same cell, by the two protocols
+GROUP = "group-features"  # WSC-PML on other features
 SEVEN = [WSC, *PRINTED_AS]  # the paper's methods
 LEARNERS = [name for name in METHODS if not method(name).NEEDS_TRUTH]
 VARIANTS = {"ablation-nc": "NC", "ablation-nd": "ND", "ablation-nws": "NWS", WSC: "Full"}
-KINDS = list(dict.fromkeys([*METHODS, *VARIANTS]))  # of cells
+KINDS = list(dict.fromkeys([*METHODS, *VARIANTS, GROUP]))  # of cells
 
 
 class Metric(NamedTuple):
@@ -168,7 +169,7 @@ class Study:
         wanted = [setting for setting in SETTINGS if setting not in self.absent]
         gaps = {
             name: [setting for setting in wanted if (setting, name) not in done | failed]
-            for name in METHODS
+            for name in [*METHODS, GROUP]
         }
         return {name: settings for name, settings in gaps.items() if settings}
 

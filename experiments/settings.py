@@ -43,11 +43,12 @@ class Study(Section):
     scheduler: Annotated[str, Field(min_length=1)] | None
     full: Part
     ablation: Part
+    features: Part
     quick: Part
 
     @model_validator(mode="after")
     def _folds_are_there(self) -> "Study":
-        for name in ("full", "ablation", "quick"):
+        for name in ("full", "ablation", "features", "quick"):
             held_out = getattr(self, name).folds
             if held_out > self.folds:
                 raise ValueError(f"{name}.folds must be <= folds = {self.folds}, got {held_out}")

@@ -85,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few folds of a few settings")
     quick = parser.parse_args().quick
-    parts = ["quick"] if quick else ["full", "ablation"]
+    parts = ["quick"] if quick else ["full", "ablation", "features"]
     try:
         study = load()
         for name in () if quick else KNOWN:

@@ -129,7 +129,7 @@ class Project:
         """Leave one cell in each part of the study: DVC reads all of them at every command."""
         path = self.path / "experiments/params.yaml"
         params = yaml.safe_load(path.read_text())
-        for part in ("full", "ablation", "quick"):
+        for part in ("full", "ablation", "features", "quick"):
             for axis in ("settings", "methods"):
                 del params[part][axis][1:]
         path.write_text(yaml.safe_dump(params))

@@ -5,7 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.agreement import PRINTED_AS, printed
-from experiments.cells import METRICS, PRINTED_METRICS, SETTINGS, VARIANTS, WSC, not_public
+from experiments.cells import (
+    GROUP,
+    METRICS,
+    PRINTED_METRICS,
+    SETTINGS,
+    VARIANTS,
+    WSC,
+    not_public,
+)
 from wscpml import artifacts
 from wscpml.baselines import METHODS, method
 from wscpml.printed import AsPrinted
@@ -20,7 +28,7 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     """One cell; its noise comes from its own name."""
     rng = np.random.default_rng([ord(letter) for letter in setting + name])
     pairs = [{}]
-    if grid and (name == WSC or name in VARIANTS):
+    if grid and (name == GROUP or name in VARIANTS):
         pairs = [
             {"alpha": a, "beta": b} for a in AsPrinted.GRID["alpha"] for b in AsPrinted.GRID["beta"]
         ]
@@ -54,7 +62,7 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     return {
         "setting": setting,
         "method": name,
-        "title": method(name).TITLE if name in METHODS else VARIANTS[name],
+        "title": method(name).TITLE,
         "seed": 0,
         "folds": folds,
         "error": None,
@@ -89,7 +97,7 @@ def cost() -> dict:
     }
 
 
-def write(results: Path, settings=AVAILABLE, methods=tuple(METHODS), folds: int = 10) -> None:
+def write(results: Path, settings=AVAILABLE, methods=(*METHODS, GROUP), folds: int = 10) -> None:
     """A whole study, or the part of it with these settings and methods."""
     for setting in settings:
         for name in methods:

@@ -15,7 +15,7 @@ from experiments import cell, convergence, cost, folds, identify, pool, protocol
 from experiments.cell import Cell
 from experiments.folds import Outcome, Task
 from tests.conftest import ROOT, Project, Tiny
-from wscpml.baselines import ABLATIONS, METHODS, method
+from wscpml.baselines import ABLATIONS, METHODS, OTHER_FEATURES, PLACES, method
 from wscpml.datasets.registry import REGISTRY, SETTINGS
 from wscpml.errors import UserError
 
@@ -208,6 +208,10 @@ def test_the_study_covers_every_method_and_every_setting_whose_files_are_public(
     assert sorted(STUDY.full.methods) == sorted(STUDY.quick.methods) == sorted(METHODS)
     assert STUDY.full.methods[:5] == ["wsc-pml", "br", "krr-c", "rf-c", "oracle"]
     assert sorted(STUDY.ablation.methods) == sorted(ABLATIONS)
+    assert (STUDY.features.settings, STUDY.features.methods) == (
+        STUDY.full.settings,
+        list(OTHER_FEATURES),
+    )
     assert (STUDY.folds, STUDY.full.folds, STUDY.quick.folds) == (10, 10, 3)
     assert len(STUDY.quick.settings) == 4
 
@@ -253,9 +257,9 @@ def test_what_tells_the_identities_depends_on_all_that_they_are_made_of():
         ("wscpml/baselines/pamb.py", {"pamb"}),
         (
             "wscpml/clustering.py",
-            {"wsc-pml", "convergence", "cost", *ABLATIONS},
+            {"wsc-pml", "convergence", "cost", *ABLATIONS, *OTHER_FEATURES},
         ),
-        ("wscpml/baselines/base.py", {*METHODS, *ABLATIONS, "convergence"}),
+        ("wscpml/baselines/base.py", {*PLACES, "convergence"}),
         ("wscpml/tracking.py", set()),
     ],
 )

@@ -27,7 +27,8 @@ ABLATIONS = {  # of WSC-PML
     "ablation-nd": "ablation:ND",
     "ablation-nws": "ablation:NWS",
 }
-PLACES = METHODS | ABLATIONS
+OTHER_FEATURES = {"group-features": "group_features:GroupFeatures"}  # WSC-PML on them
+PLACES = METHODS | ABLATIONS | OTHER_FEATURES
 
 
 def method(name: str) -> "type[Method]":
