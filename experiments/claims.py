@@ -88,7 +88,8 @@ def _reproduced(study: Study, metric: str, entry: str) -> Claim:
     )
     if apart.empty:
         return _too_little(claim, rule, f"{title(entry)} is")
-    figures = f"{within} of {len(apart)} settings are; median difference {apart.median():+.1f}"
+    middle = round(apart.median(), 1) + 0  # not -0.0
+    figures = f"{within} of {len(apart)} settings are; median difference {middle:+.1f}"
     outside = [f"{name} {value:+.1f}" for name, value in apart[apart.abs() > 1].items()]
     if outside:
         figures += f"; outside: {', '.join(outside)}"
