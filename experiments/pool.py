@@ -1,5 +1,6 @@
 """Folds side by side through joblib: on the cores here, or on a Dask cluster; the same code."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -52,7 +53,9 @@ def _complete(cells: Mapping[int, Sequence[Task]]) -> Iterator[tuple[int, list[O
 def _workers(scheduler: str | None) -> Iterator[type[Exception]]:
     """Workers of one thread each; gives the exception that tells of one that was lost."""
     if scheduler is None:
-        with parallel_config("loky", inner_max_num_threads=1):
+        with parallel_config("loky", inner_max_num_threads=1), warnings.catch_warnings():
+            # loky replaces a worker that keeps memory between tasks, which is no one's concern
+            warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             yield BrokenExecutor
         return
     try:

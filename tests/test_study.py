@@ -1,15 +1,18 @@
 """The study's cells: what is in them, when they run again, and what happens when one fails."""
 
+import inspect
 import json
 import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from joblib.externals.loky import process_executor
 
 from experiments import cell, convergence, cost, folds, identify, pool, protocols, settings, study
 from experiments.cell import Cell
@@ -196,6 +199,15 @@ def test_a_cell_whose_worker_is_killed_has_failed_and_the_others_have_not(monkey
     for place in (0, 2):
         assert [each.error for each in found[place]] == [None] * STUDY.quick.folds
         assert [each.task.fold for each in found[place]] == list(range(STUDY.quick.folds))
+
+
+def test_a_worker_that_is_replaced_is_not_reported_and_ends_nothing():
+    stopped = "A worker stopped while some jobs were given to the executor."
+    assert stopped.split(" some")[0] in inspect.getsource(process_executor)
+    with pool._workers(None):
+        warnings.warn(stopped, UserWarning, stacklevel=1)  # an error, were it not for the pool
+        with pytest.raises(UserWarning, match="another"):
+            warnings.warn("another", UserWarning, stacklevel=1)
 
 
 # The matrix
