@@ -22,11 +22,11 @@ from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 
 WSC, HONEST = "wsc-pml", "wsc-pml honest"  # the same cell, by the two protocols
-GROUP = "group-features"  # WSC-PML on other features
+GROUP_FEATURES = "group-features"  # WSC-PML with the scaling and kernel of its authors' group
 SEVEN = [WSC, *PRINTED_AS]  # the paper's methods
 LEARNERS = [name for name in METHODS if not method(name).NEEDS_TRUTH]
 VARIANTS = {"ablation-nc": "NC", "ablation-nd": "ND", "ablation-nws": "NWS", WSC: "Full"}
-KINDS = list(dict.fromkeys([*METHODS, *VARIANTS, GROUP]))  # of cells
+KINDS = list(dict.fromkeys([*METHODS, *VARIANTS, GROUP_FEATURES]))  # of cells
 
 
 class Metric(NamedTuple):
@@ -169,7 +169,7 @@ class Study:
         wanted = [setting for setting in SETTINGS if setting not in self.absent]
         gaps = {
             name: [setting for setting in wanted if (setting, name) not in done | failed]
-            for name in [*METHODS, GROUP]
+            for name in [*METHODS, GROUP_FEATURES]
         }
         return {name: settings for name, settings in gaps.items() if settings}
 
@@ -196,6 +196,11 @@ class Study:
         paper, name = printed(metric), PRINTED_AS.get(entry, "WSC-PML")
         deviation = paper[f"{name} std"].replace(0, np.nan)
         return (self.means(metric)[entry] - paper[f"{name} mean"]) / deviation
+
+    def within_one(self, metric: str, entry: str) -> tuple[int, int]:
+        """Settings at most one printed standard deviation from the printed mean, and all."""
+        apart = self.difference(metric, entry).dropna()
+        return int((apart.abs() <= 1).sum()), len(apart)
 
 
 def load(results: Path) -> Study:

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from experiments import figures, tables
 from experiments.cells import (
     DATASETS,
+    GROUP_FEATURES,
     HONEST,
     METRICS,
     PRINTED_METRICS,
@@ -42,7 +44,10 @@ def page(
         keep_trailing_newline=True,
     )
     environment.filters["table"] = table
-    apart = study.difference("average_precision", WSC)
+    apart = pd.DataFrame(
+        {name: study.difference("average_precision", name) for name in (WSC, GROUP_FEATURES)}
+    )
+    outside = apart[(apart.abs() > 1).any(axis=1)]
     available = [name for name in SETTINGS if name not in study.absent]
     return environment.get_template("report.html.j2").render(
         study=study,
@@ -63,7 +68,10 @@ def page(
             title(name): ", ".join(gaps) if len(gaps) < len(available) else "all settings"
             for name, gaps in study.missing.items()
         },
-        far={name: (value, tried.get(name)) for name, value in apart.items() if abs(value) > 1},
+        far={
+            name: ([tables.signed(value) or "missing" for value in row], tried.get(name))
+            for name, row in zip(outside.index, outside.to_numpy(), strict=True)
+        },
         beyond=beyond(study),
         diagrams=[
             (group, protocol, _diagrams(comparisons, group, protocol))

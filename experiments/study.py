@@ -65,7 +65,7 @@ def sweep(wanted: Sequence[Cell], study: Study) -> dict[Cell, str]:
     failed: dict[Cell, str] = {}
     total = sum(cell.size for cell in waiting)
     form = "{desc}: {percentage:.0f}%|{bar}| {elapsed} gone, {remaining} to go {postfix}"
-    with tqdm(desc="study", total=total, bar_format=form, smoothing=0) as bar:
+    with tqdm(desc="study", total=total, bar_format=form, smoothing=0, disable=not waiting) as bar:
         done = pool.run_cells([cell.tasks(study) for cell in waiting], study.scheduler)
         for count, (place, outcomes) in enumerate(done, 1):
             cell = waiting[place]

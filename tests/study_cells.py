@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
-    GROUP,
+    GROUP_FEATURES,
     METRICS,
     PRINTED_METRICS,
     SETTINGS,
@@ -28,7 +28,7 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     """One cell; its noise comes from its own name."""
     rng = np.random.default_rng([ord(letter) for letter in setting + name])
     pairs = [{}]
-    if grid and (name == GROUP or name in VARIANTS):
+    if grid and (name == GROUP_FEATURES or name in VARIANTS):
         pairs = [
             {"alpha": a, "beta": b} for a in AsPrinted.GRID["alpha"] for b in AsPrinted.GRID["beta"]
         ]
@@ -97,7 +97,9 @@ def cost() -> dict:
     }
 
 
-def write(results: Path, settings=AVAILABLE, methods=(*METHODS, GROUP), folds: int = 10) -> None:
+def write(
+    results: Path, settings=AVAILABLE, methods=(*METHODS, GROUP_FEATURES), folds: int = 10
+) -> None:
     """A whole study, or the part of it with these settings and methods."""
     for setting in settings:
         for name in methods:

@@ -5,7 +5,7 @@ from wscpml.group_features import GroupFeatures
 from wscpml.printed import AsPrinted
 
 
-def test_it_is_wsc_pml_with_the_kernel_map_of_the_groups_code():
+def test_it_is_wsc_pml_with_the_scaling_and_kernel_of_the_groups_code():
     X, Y = Tiny().data.features, Tiny().data.truth
     train, rest = X[:40], X[40:]
     found = GroupFeatures(random_state=0).score_grid(train, Y[:40], rest)

@@ -17,7 +17,7 @@ class NC(BR):
 
 
 class ND(AsPrinted):
-    """No decomposition: the memberships of Eq. 7 are the pseudo-labels; its lambda is `beta`."""
+    """No decomposition: the memberships of Eq. 6 are the pseudo-labels; its lambda is `beta`."""
 
     TITLE = "ND"
     SOURCE = "the paper's ablation: no decomposition"

@@ -1,4 +1,4 @@
-"""WSC-PML on the features of its authors' group: the paper does not say what it was measured on."""
+"""WSC-PML with the scaling and kernel of its authors' group: the paper does not say its own."""
 
 from typing import Any
 
@@ -8,7 +8,9 @@ from wscpml.printed import AsPrinted
 class GroupFeatures(AsPrinted):
     """Min-max scaling and a Gaussian kernel, as in the group's published code for sibling papers.
 
-    That code skips the kernel on birds; here it is the same on every data set.
+    Scaling, kernel and bandwidth are theirs. How many anchors there are, the principal axes of the
+    kernel map and the clustering of scaled, not mapped, features stay ours. So does one way for all
+    data sets: one of their programs skips the kernel on birds, and some have none.
     """
 
     TITLE = "WSC-PML, group's features"

@@ -1,7 +1,7 @@
-"""Clustering without the decomposition A = Pi * F: Eq. 7, the paper's ablation ND.
+"""Clustering without the decomposition A = Pi * F: Eq. 6, the paper's ablation ND.
 
 Memberships A themselves are the pseudo-labels, so those of a row share one. Like Pi and F they are
-0 off the candidates, which Eq. 7 leaves open; a row without candidates takes no part. Both steps
+0 off the candidates, which Eq. 6 leaves open; a row without candidates takes no part. Both steps
 are exact, so the objective never rises.
 """
 
@@ -27,7 +27,7 @@ def cluster(
 ) -> Clustering:
     """Alternate over O and A from A = U until A changes by less than `tolerance`.
 
-    `weight` is lambda of Eq. 7.
+    `weight` is lambda of Eq. 6.
     """
     A = memberships(candidates)
     weights = weight * confidence.astype(float) * A
@@ -79,7 +79,7 @@ def update_memberships(distances: Array, weights: Array, candidates: Array) -> A
 
 
 def objective(distances: Array, weights: Array, A: Array) -> float:
-    """Value of Eq. 7."""
+    """Value of Eq. 6."""
     some, supervised = A > 0, weights > 0
     pull = float((A[some] * distances[some]).sum())
     return pull - float((weights[supervised] * np.log(A[supervised])).sum())

@@ -27,7 +27,7 @@ ABLATIONS = {  # of WSC-PML
     "ablation-nd": "ablation:ND",
     "ablation-nws": "ablation:NWS",
 }
-OTHER_FEATURES = {"group-features": "group_features:GroupFeatures"}  # WSC-PML on them
+OTHER_FEATURES = {"group-features": "group_features:GroupFeatures"}  # of WSC-PML
 PLACES = METHODS | ABLATIONS | OTHER_FEATURES
 
 
