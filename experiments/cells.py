@@ -173,10 +173,11 @@ class Study:
         }
         return {name: settings for name, settings in gaps.items() if settings}
 
-    def state(self, setting: str, method: str) -> str:
-        """What to say of a cell without figures."""
+    def state(self, setting: str, entry: str) -> str:
+        """What to say of an entry without figures."""
         if setting in self.absent:
             return "n/a"
+        method = WSC if entry == HONEST else entry
         return "failed" if f"{setting}/{method}.json" in self.failures else "missing"
 
     def means(self, metric: str) -> pd.DataFrame:

@@ -102,7 +102,7 @@ def metric_table(study: Study, metric: str) -> Table:
         name = title(entry)
         data[f"{name} mean"], data[f"{name} std"] = means[entry], deviations[entry]
         text = [
-            study.state(setting, METHOD_OF.get(entry, entry))
+            study.state(setting, entry)
             if np.isnan(means.loc[setting, entry])
             else _plus_minus(means.loc[setting, entry], deviations.loc[setting, entry])
             for setting in SETTINGS
@@ -133,9 +133,6 @@ def metric_table(study: Study, metric: str) -> Table:
         f"best that learns from candidates is bold.{brackets} n/a: the files are not public."
     )
     return Table(metric, METRICS[metric].title, note, data, shown, bold)
-
-
-METHOD_OF = {HONEST: WSC}  # the cell that an entry comes from
 
 
 def _plus_minus(mean: float, deviation: float) -> str:
@@ -198,9 +195,10 @@ def features(study: Study) -> Table:
     note = (
         "Average precision of WSC-PML by the paper's protocol, and how far from the printed mean "
         "in printed standard deviations. The paper does not say what features it takes. Ours are "
-        "quantiles (min-max scaling on medical, corel5k and Yeast, which are sparse) and a Laplace "
-        "kernel. The group's published code for sibling papers has min-max scaling and a Gaussian "
-        "kernel; anchors, principal axes and the clustering of scaled features are ours in both."
+        "quantiles and a Laplace kernel. The group's published code for sibling papers has min-max "
+        "scaling and a Gaussian kernel. Sparse features (medical, corel5k, YeastBP, YeastCC, "
+        "YeastMF) have min-max scaling in both; anchors, principal axes and the clustering of "
+        "scaled features are ours in both."
     )
     return Table(
         "features", "WSC-PML with the scaling and kernel of its authors' group", note, data, shown
@@ -572,9 +570,7 @@ def summary(study: Study) -> str:
         rivals = row[[name for name in LEARNERS if name != WSC]].dropna()
         best = f"{title(rivals.idxmax())} {rivals.max():.3f}" if len(rivals) else ""
         ours = [
-            study.state(setting, METHOD_OF.get(entry, entry))
-            if np.isnan(row[entry])
-            else f"{row[entry]:.3f}"
+            study.state(setting, entry) if np.isnan(row[entry]) else f"{row[entry]:.3f}"
             for entry in entries
         ]
         printed_mean, printed_std = paper.loc[setting, ["WSC-PML mean", "WSC-PML std"]]
