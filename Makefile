@@ -15,7 +15,7 @@ test: .venv/installed
 	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 ui: .venv/installed
-	python -m wscpml.tracking $(PORT)
+	python -m wscpml.serving.tracking $(PORT)
 
 lint: .venv/installed
 	python -m ruff check

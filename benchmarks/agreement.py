@@ -17,11 +17,12 @@ import pandas as pd
 from sklearn.utils.parallel import Parallel, delayed
 from tqdm import tqdm
 
-from benchmarks import ROOT, data
+from benchmarks import ROOT
 from wscpml.arrays import Array
-from wscpml.baselines import method
-from wscpml.datasets.registry import REGISTRY, SETTINGS
-from wscpml.metrics import average_precision, rankable
+from wscpml.datasets import benchmarks
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.evaluation.metrics import average_precision, rankable
+from wscpml.methods import method
 
 PRINTED_AS = {
     "pml-ni": "PML-NI",
@@ -31,7 +32,7 @@ PRINTED_AS = {
     "pml-fp": "PML-fp",
     "fbd": "FBD-PML",
 }
-NAMES = [name for name, (set_, _) in SETTINGS.items() if set_ in ("emotions", "birds", "yeast")]
+NAMES = [name for name, (set_, _) in BENCHMARKS.items() if set_ in ("emotions", "birds", "yeast")]
 FOLDS = 10
 
 
@@ -46,7 +47,7 @@ def printed(table: str) -> pd.DataFrame:
     return figures.set_index(pd.Index(names, name="setting"))
 
 
-def one_fold(name: str, given: data.Setting, fold: int, seed: int) -> float:
+def one_fold(name: str, given: benchmarks.Benchmark, fold: int, seed: int) -> float:
     """Average precision of a method on a fold that it has not seen."""
     test = given.fold == fold
     fitted = method(name)(random_state=seed).fit(given.X[~test], given.candidates[~test])
@@ -57,7 +58,7 @@ def one_fold(name: str, given: data.Setting, fold: int, seed: int) -> float:
 def measure(setting: str, draws: int, folds: int) -> Array:
     """Mean average precision of each method."""
     seeds = range(draws)
-    loaded = [data.load(setting, seed, FOLDS) for seed in seeds]
+    loaded = [benchmarks.load(setting, seed, FOLDS) for seed in seeds]
     tasks = [(name, seed, fold) for name in PRINTED_AS for seed in seeds for fold in range(folds)]
     work = (delayed(one_fold)(name, loaded[seed], fold, seed) for name, seed, fold in tasks)
     found = Parallel(n_jobs=-1, return_as="generator")(work)
@@ -81,7 +82,7 @@ def main() -> None:
     print("| setting | " + " | ".join(method(name).TITLE for name in PRINTED_AS) + " |")
     print("|---" * (1 + len(PRINTED_AS)) + "|")
     for setting in settings:
-        if reason := data.missing(setting):
+        if reason := benchmarks.missing(setting):
             print(f"| {setting} | {reason} |")
             continue
         cells = []

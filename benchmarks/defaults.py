@@ -24,10 +24,11 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from benchmarks import ROOT
-from benchmarks.data import load as load_setting
-from benchmarks.data import precision, those_here
-from wscpml import classifier, features, metrics, ridge
+from wscpml.algorithm import features, network, ridge
 from wscpml.arrays import Array, Matrix
+from wscpml.datasets.benchmarks import load as load_benchmark
+from wscpml.datasets.benchmarks import precision, those_here
+from wscpml.evaluation import metrics
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -54,8 +55,8 @@ class Data:
 
 def load_data(name: str, seed: int, every: int) -> Data:
     """Every so many rows of a setting; all draws have the folds of one seed."""
-    given = load_setting(name, seed)
-    draws = [load_setting(name, draw).candidates[::every] for draw in DRAWS]
+    given = load_benchmark(name, seed)
+    draws = [load_benchmark(name, draw).candidates[::every] for draw in DRAWS]
     return Data(given.X[::every], given.truth[::every], draws, given.fold[::every])
 
 
@@ -178,20 +179,20 @@ def networks(data: Data, folds: int, settings: Settings) -> Rows:
     options = settings.classifier.model_dump(exclude={"kind", "labels"})
     rows: Rows = {}
 
-    def problem(fold: Split) -> classifier.Problem:
+    def problem(fold: Split) -> network.Problem:
         Y = fold.candidates[0]
-        return classifier.Problem(fold.mapped, Y, Y, stream(settings.seed, "classifier"))
+        return network.Problem(fold.mapped, Y, Y, stream(settings.seed, "classifier"))
 
     def trained(starts: Callable[..., tuple], worth: float, **changes: float) -> Row:
-        with patch.multiple(classifier, _starts=starts, WORTH=worth):
-            found = classifier.fit_all([problem(fold) for fold in parts], **options | changes)
+        with patch.multiple(network, _starts=starts, WORTH=worth):
+            found = network.fit_all([problem(fold) for fold in parts], **options | changes)
         return _mean(
             {"ap": fold.precision(network.predict_proba)} | _best(course.validation_loss, worth)
             for fold, (network, course) in zip(parts, found, strict=True)
         )
 
-    rows["closed form, as it is"] = trained(classifier._starts, worth=NEVER, max_epochs=1)
-    for start, starts in {"closed form": classifier._starts, "random": random_starts}.items():
+    rows["closed form, as it is"] = trained(network._starts, worth=NEVER, max_epochs=1)
+    for start, starts in {"closed form": network._starts, "random": random_starts}.items():
         for epochs, rate in ((20, 0.001), (20, 0.003), (100, 0.003)):
             rows[f"{start}, AdamW {epochs}, rate {rate}"] = trained(
                 starts, worth=0, max_epochs=epochs, patience=epochs // 4, learning_rate=rate
@@ -208,8 +209,8 @@ def _best(losses: pd.Series, worth: float) -> Row:
 
 
 def random_starts(
-    problem: classifier.Problem, held_out: Array, rng: np.random.Generator, width: int
-) -> tuple[classifier.Network, classifier.Network, float]:
+    problem: network.Problem, held_out: Array, rng: np.random.Generator, width: int
+) -> tuple[network.Network, network.Network, float]:
     """A network whose units all begin at random, in the way of torch's own layers."""
     del held_out  # only the closed form has to know
     d, q = problem.X.shape[1], problem.candidates.shape[1]
@@ -218,18 +219,16 @@ def random_starts(
         return ((2 * rng.random(shape) - 1) / np.sqrt(inputs)).astype(np.float32)
 
     hidden = uniform(d, d, q * width), uniform(d, q * width)
-    network = classifier.Network(*hidden, uniform(width, q, width), uniform(width, q))
-    return network, network, np.nan
+    start = network.Network(*hidden, uniform(width, q, width), uniform(width, q))
+    return start, start, np.nan
 
 
 def _of_quasi_newton(
-    fold: Split, problem: classifier.Problem, starts: Callable[..., tuple], settings: Settings
+    fold: Split, problem: network.Problem, starts: Callable[..., tuple], settings: Settings
 ) -> Row:
     """Full-batch L-BFGS, for as many iterations as the rows that `fit_all` holds out find best."""
-    problem = classifier._ready(problem)
-    held_out, training, everything = classifier._split(
-        problem, settings.classifier.validation_share
-    )
+    problem = network._ready(problem)
+    held_out, training, everything = network._split(problem, settings.classifier.validation_share)
     rng = problem.rng.spawn(1)[0]
     first, last, _ = starts(problem, held_out, rng, settings.classifier.width)
     courses = [
@@ -238,21 +237,21 @@ def _of_quasi_newton(
     ]
     loss, passes, best = min(courses)
     final = quasi_newton(problem, last, everything, held_out)
-    network = next(part for step, (*_, part) in enumerate(final) if step == best)
-    hidden, *rest = network.network(0)
-    predict = classifier.Network(hidden.T, *rest).predict_proba
+    found = next(part for step, (*_, part) in enumerate(final) if step == best)
+    hidden, *rest = found.network(0)
+    predict = network.Network(hidden.T, *rest).predict_proba
     return {"ap": fold.precision(predict), "loss": loss, "passes": passes}
 
 
 def quasi_newton(
-    problem: classifier.Problem, start: classifier.Network, rows: Array, held_out: Array
-) -> Iterator[tuple[float, int, classifier._Part]]:
+    problem: network.Problem, start: network.Network, rows: Array, held_out: Array
+) -> Iterator[tuple[float, int, network._Part]]:
     """After each iteration: the loss of the held-out rows, passes so far, and the network."""
     labels = slice(0, problem.candidates.shape[1])
-    part = classifier._Part(
+    part = network._Part(
         [problem], [start], slice(0, 1), labels, (0.0, 0.0), 1, torch.device("cpu")
     )
-    whole, rest = (classifier._batches([some], len(some)) for some in (rows, held_out))
+    whole, rest = (network._batches([some], len(some)) for some in (rows, held_out))
     optimiser = torch.optim.LBFGS(
         part.parameters, max_iter=1, history_size=HISTORY, line_search_fn="strong_wolfe"
     )

@@ -27,10 +27,10 @@ from torch.nn.functional import softplus
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks import ROOT
-from benchmarks.data import missing
 from benchmarks.fit import Fold, first_folds
-from wscpml import classifier, clustering
+from wscpml.algorithm import clustering, network
 from wscpml.arrays import Array, row_blocks
+from wscpml.datasets.benchmarks import missing
 from wscpml.devices import cores
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
@@ -258,18 +258,18 @@ def textbook(
     return time.perf_counter() - start, best, when
 
 
-def network(name: str, fold: Fold, settings: Settings, times: float, least: float) -> Figures:
+def training(name: str, fold: Fold, settings: Settings, times: float, least: float) -> Figures:
     """Our whole training against the plain loop's way to the same validation loss."""
     chosen = settings.classifier
     X, Y = fold.mapped, fold.candidates
 
-    def problem() -> classifier.Problem:
-        return classifier.Problem(X, Y, Y, stream(settings.seed, "classifier"))
+    def problem() -> network.Problem:
+        return network.Problem(X, Y, Y, stream(settings.seed, "classifier"))
 
     start = time.perf_counter()
-    _, course = classifier.fit_all([problem()], **chosen.model_dump(exclude={"kind", "labels"}))[0]
+    _, course = network.fit_all([problem()], **chosen.model_dump(exclude={"kind", "labels"}))[0]
     ours, target = time.perf_counter() - start, course.validation_loss.min()
-    held_out, training, _ = classifier._split(problem(), chosen.validation_share)
+    held_out, training, _ = network._split(problem(), chosen.validation_share)
     cap = max(times * ours, least)
     seconds, reached, when = textbook(X, Y, held_out, training, chosen.width, target, cap)
     yield f"network.{name}.seconds", ours
@@ -284,17 +284,17 @@ def together(name: str, folds: list[Fold], settings: Settings, turns: int) -> Fi
     """All folds at once against one after the other."""
     chosen = settings.classifier.model_dump(exclude={"kind", "labels"})
 
-    def problems() -> list[classifier.Problem]:
+    def problems() -> list[network.Problem]:
         streams = [stream(settings.seed, "classifier") for _ in folds]
         return [
-            classifier.Problem(fold.mapped, fold.candidates, fold.candidates, rng)
+            network.Problem(fold.mapped, fold.candidates, fold.candidates, rng)
             for fold, rng in zip(folds, streams, strict=True)
         ]
 
     at_once, one_by_one = best_of(
         turns,
-        lambda: classifier.fit_all(problems(), **chosen),
-        lambda: [classifier.fit_all([problem], **chosen) for problem in problems()],
+        lambda: network.fit_all(problems(), **chosen),
+        lambda: [network.fit_all([problem], **chosen) for problem in problems()],
     )
     yield f"together.{name}.seconds", at_once
     yield f"together.{name}.faster", one_by_one / at_once
@@ -314,7 +314,7 @@ def measure(quick: bool) -> Figures:
         count = 1 if name == "corel5k-9" else 2 if quick else settings.split.folds
         folds = first_folds(name, count, settings)
         if f"network.{name}.faster" in BARS:
-            yield from network(name, folds[0], settings, *((3, 1) if quick else (20, 60)))
+            yield from training(name, folds[0], settings, *((3, 1) if quick else (20, 60)))
         if f"together.{name}.faster" in BARS:
             yield from together(name, folds, settings, 1 if quick else 3)
 

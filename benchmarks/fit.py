@@ -18,9 +18,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks import ROOT, data
-from wscpml import classifier, clustering, confidence, features, metrics, prototypes, ridge
+from benchmarks import ROOT
+from wscpml.algorithm import clustering, features, network, prototypes, ridge, weak_supervision
 from wscpml.arrays import Array, Matrix
+from wscpml.datasets import benchmarks
+from wscpml.evaluation import metrics
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -49,7 +51,7 @@ def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: 
     anchors = stream(settings.seed, "anchors")
     feature_map = features.fit(X[~test], **settings.features.model_dump(), rng=anchors)
     scaled = feature_map.scale(X[~test])
-    B = confidence.build(scaled, Y, *prototypes.learn(scaled, Y), settings.confidence.theta)
+    B = weak_supervision.build(scaled, Y, *prototypes.learn(scaled, Y), settings.confidence.theta)
     found = clustering.cluster(scaled, Y, B, **settings.clustering.model_dump())
     return Fold(
         mapped=feature_map.map_scaled(scaled),
@@ -64,7 +66,7 @@ def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: 
 
 def first_folds(name: str, count: int, settings: Settings) -> list[Fold]:
     """The first folds of a setting."""
-    given = data.load(name, settings.seed, settings.split.folds)
+    given = benchmarks.load(name, settings.seed, settings.split.folds)
     return [
         one_fold(given.X, given.truth, given.candidates, given.fold == fold, settings)
         for fold in tqdm(range(count), desc=name, disable=None, leave=False)
@@ -83,9 +85,9 @@ def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
         targets = [getattr(fold, labels) for fold in folds]
         negatives = [f.truth if labels == "truth" else f.candidates for f in folds]
         pairs = list(zip(folds, negatives, targets, strict=True))
-        networks = classifier.fit_all(
+        networks = network.fit_all(
             [
-                classifier.Problem(f.mapped, Y, F, stream(settings.seed, "classifier"))
+                network.Problem(f.mapped, Y, F, stream(settings.seed, "classifier"))
                 for f, Y, F in pairs
             ],
             **settings.classifier.model_dump(exclude={"kind", "labels"}),
@@ -102,7 +104,7 @@ def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
         }
         for kind in HEADS:
             figures[f"{kind}.{labels}"] = _mean(
-                data.precision(fold.test_truth, head.predict_proba(fold.test))
+                benchmarks.precision(fold.test_truth, head.predict_proba(fold.test))
                 for fold, head in zip(folds, heads[kind], strict=True)
             )
     return figures
@@ -135,7 +137,7 @@ def main() -> None:
     print(
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
-    for name in data.those_here(names):
+    for name in benchmarks.those_here(names):
         with threadpool_limits(1, "blas"):  # as the stages do
             found = measure(first_folds(name, folds, settings), settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}

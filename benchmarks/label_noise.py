@@ -43,16 +43,17 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks import data
-from wscpml import classifier, features, label_quality
+from wscpml.algorithm import features, network
+from wscpml.algorithm.network import Problem
 from wscpml.arrays import Array, Matrix, to_dense
-from wscpml.baselines.br import BR, FEATURES, TRAINING
-from wscpml.classifier import Problem
-from wscpml.issues import EVEN
-from wscpml.label_quality import Quality
-from wscpml.model import with_even_odds_at
+from wscpml.datasets import benchmarks
+from wscpml.methods.br import BR, FEATURES, TRAINING
+from wscpml.quality import judging
+from wscpml.quality.issues import EVEN
+from wscpml.quality.judging import Quality
+from wscpml.serving.model import with_even_odds_at
 
-SETTINGS = (
+BENCHMARKS = (
     "emotions-3",
     "emotions-4",
     "emotions-5",
@@ -78,14 +79,14 @@ DRAWS, FEW_PAIRS = 5, 10_000  # of the noise, where they are so few that one is 
 WIDE = 1000  # features from which sparse ones stay sparse
 
 
-def judge(X: Matrix, candidates: Array) -> tuple[Array, classifier.ridge.Axes, Quality, object]:
+def judge(X: Matrix, candidates: Array) -> tuple[Array, network.ridge.Axes, Quality, object]:
     """Kernel features with their axes and map, and how likely each candidate is to be true."""
     chosen = {name: DEFAULTS[name] for name in FEATURES}
     feature_map = features.fit(X, **chosen, rng=np.random.default_rng(0))
     scaled = feature_map.scale(X)
     mapped = feature_map.map_scaled(scaled)
-    axes = classifier.principal_axes(mapped)
-    return mapped, axes, label_quality.assess(scaled, mapped, axes, candidates, 0), feature_map
+    axes = network.principal_axes(mapped)
+    return mapped, axes, judging.assess(scaled, mapped, axes, candidates, 0), feature_map
 
 
 def peers(sparse_features: bool) -> dict[str, object]:
@@ -114,7 +115,7 @@ def out_of_fold(model: object, X: Matrix, Y: Array) -> Array:
     return found
 
 
-def ranking(given: data.Setting) -> Iterator[tuple[str, float | Array]]:
+def ranking(given: benchmarks.Benchmark) -> Iterator[tuple[str, float | Array]]:
     """Figures of the first part, and under other names what the second part needs."""
     Y, chosen = given.candidates, given.candidates == 1
     true = given.truth[chosen]
@@ -122,7 +123,7 @@ def ranking(given: data.Setting) -> Iterator[tuple[str, float | Array]]:
     quality = judge(given.X, Y)[2]
     yield "ours.seconds", time.process_time() - start
     yield "confidence", quality.confidence
-    ours = label_quality.identification(true, quality.confidence[chosen])
+    ours = judging.identification(true, quality.confidence[chosen])
     yield from ((f"ours.{name}", value) for name, value in ours.items() if value is not None)
     yield "false", 1 - true.mean()
     yield "estimated_false", 1 - quality.confidence[chosen].mean()
@@ -162,7 +163,7 @@ def flags(true: Array, confidence: Array, theirs: Array) -> dict[str, float]:
     }
 
 
-def training(given: data.Setting, folds: int) -> dict[str, float]:
+def training(given: benchmarks.Benchmark, folds: int) -> dict[str, float]:
     """Average precision and Hamming loss of both classifiers on the kinds of labels."""
     found: dict[str, list[float]] = {}
     settings = {name: DEFAULTS[name] for name in TRAINING}
@@ -181,26 +182,26 @@ def training(given: data.Setting, folds: int) -> dict[str, float]:
             Problem(mapped, *labels, rng, axes)
             for labels, rng in zip(kinds.values(), rngs, strict=True)
         ]
-        networks = [network for network, _ in classifier.fit_all(problems, **settings)]
+        networks = [network for network, _ in network.fit_all(problems, **settings)]
         ridges = [axes.fit(*labels).head for labels in kinds.values()]
         for kind, heads in (("network", networks), ("kernel_ridge", ridges)):
             for labels, head in zip(kinds, heads, strict=True):
                 if labels == "cleaned":
-                    even = label_quality.even_odds(
+                    even = judging.even_odds(
                         head.predict_proba, mapped, axes, Y, quality.confidence
                     )
                     head = with_even_odds_at(even, head)
                 scores = head.predict_proba(unseen)
                 name = f"{kind}.{labels}"
                 found.setdefault(f"{name}.average_precision", []).append(
-                    data.precision(given.truth[test], scores)
+                    benchmarks.precision(given.truth[test], scores)
                 )
                 wrong = (scores >= 0.5) != given.truth[test]
                 found.setdefault(f"{name}.hamming_loss", []).append(wrong.mean())
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def measure(given: data.Setting, quick: bool) -> dict[str, float | str]:
+def measure(given: benchmarks.Benchmark, quick: bool) -> dict[str, float | str]:
     """All figures of a setting."""
     figures = dict(ranking(given))
     confidence, theirs = figures.pop("confidence"), figures.pop("cleanlab_flags")
@@ -213,9 +214,9 @@ def measure(given: data.Setting, quick: bool) -> dict[str, float | str]:
 
 def over_draws(name: str, quick: bool) -> dict[str, float | str]:
     """Means of all figures over draws of the noise and the folds, of which few pairs need more."""
-    given = data.load(name, 0)
+    given = benchmarks.load(name, 0)
     draws = DRAWS if given.candidates.size < FEW_PAIRS and not quick else 1
-    rest = (data.load(name, seed) for seed in range(1, draws))
+    rest = (benchmarks.load(name, seed) for seed in range(1, draws))
     each = [
         measure(one, quick)
         for one in tqdm(chain([given], rest), "draws", draws, disable=None, leave=False)
@@ -270,11 +271,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("names", nargs="*", metavar="SETTING", help="such as emotions-4")
     options = parser.parse_args()
-    names = options.names or (SETTINGS[1:2] if options.quick else SETTINGS)
+    names = options.names or (BENCHMARKS[1:2] if options.quick else BENCHMARKS)
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
     found = {}
     with threadpool_limits(1, "blas"):  # threads that wait would count as seconds
-        for name in tqdm(list(data.those_here(names)), disable=None, leave=False):
+        for name in tqdm(list(benchmarks.those_here(names)), disable=None, leave=False):
             found[name] = over_draws(name, options.quick)
     tables = zip(*(rows(name, figures) for name, figures in found.items()), strict=True)
     for head, lines in zip((RANKING, FLAGS, TRAINING_ROW), tables, strict=False):

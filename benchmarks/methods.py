@@ -18,30 +18,31 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks import ROOT, data
-from benchmarks.memory import forget_peak, peak
-from wscpml.baselines import METHODS, method
+from benchmarks import ROOT
+from wscpml.datasets import benchmarks
+from wscpml.evaluation.memory import forget_peak, peak
+from wscpml.methods import METHODS, method
 
 REFERENCE = "br"
-SETTINGS = ("yeast-9", "corel5k-9")
+BENCHMARKS = ("yeast-9", "corel5k-9")
 ROWS, QUICK_ROWS = (1000, 2000, 4000), (200, 400)
 QUICK_METHODS = ("pml-ni",)
 ENOUGH_SECONDS, MOST_TURNS = 1.0, 5  # the quickest of several turns counts, unless one is slow
 BOUND = 60  # times BR on yeast-9
 
 
-def made(n: int, d: int = 50, q: int = 10) -> data.Setting:
+def made(n: int, d: int = 50, q: int = 10) -> benchmarks.Benchmark:
     """Labels that follow the features, with noise; in ten folds."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     truth = (X @ rng.normal(size=(d, q)) > d**0.5 / 2).astype(np.uint8)
     candidates = np.maximum(truth, rng.random((n, q)) < 0.3).astype(np.uint8)
-    return data.Setting(X, truth, candidates, np.arange(n) % 10)
+    return benchmarks.Benchmark(X, truth, candidates, np.arange(n) % 10)
 
 
 def run(name: str, source: str) -> dict[str, float]:
     """Seconds and bytes of a fit and a prediction, in this process."""
-    given = made(int(source)) if source.isdigit() else data.load(source, 0)
+    given = made(int(source)) if source.isdigit() else benchmarks.load(source, 0)
     kind, test = method(name), given.fold == 0
     labels = given.truth if kind.NEEDS_TRUTH else given.candidates
     X, Y, rest = given.X[~test], labels[~test], given.X[test]
@@ -90,7 +91,7 @@ def main() -> None:
         parser.error(f"{unknown[0]}: no such method; see `wscpml methods`")
     usual = QUICK_METHODS if options.quick else [n for n in METHODS if not method(n).NEEDS_TRUTH]
     names = [REFERENCE, *(n for n in options.names or usual if n != REFERENCE)]
-    settings = [s for s in SETTINGS[: 1 if options.quick else None] if not data.missing(s)]
+    settings = [s for s in BENCHMARKS[: 1 if options.quick else None] if not benchmarks.missing(s)]
     rows = QUICK_ROWS if options.quick else ROWS
 
     print(" " * 14 + "".join(f"{setting:>30}" for setting in settings))
@@ -111,10 +112,10 @@ def main() -> None:
                 figures[f"{setting}.{name}.{key}_ratio"] = times[key]
         figures[f"growth.{name}"] = growth(name, rows)
         print(f"{line}{figures[f'growth.{name}']:8.2f}", flush=True)
-    slow = [n for n in names if figures[f"{SETTINGS[0]}.{n}.seconds_ratio"] > BOUND]
-    print(f"slower than {BOUND} x BR on {SETTINGS[0]}: {', '.join(slow) or 'none'}")
-    for setting in SETTINGS:
-        if reason := data.missing(setting):
+    slow = [n for n in names if figures[f"{BENCHMARKS[0]}.{n}.seconds_ratio"] > BOUND]
+    print(f"slower than {BOUND} x BR on {BENCHMARKS[0]}: {', '.join(slow) or 'none'}")
+    for setting in BENCHMARKS:
+        if reason := benchmarks.missing(setting):
             print(f"{setting} {reason}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

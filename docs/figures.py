@@ -13,22 +13,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from wscpml import (
-    artifacts,
-    classifier,
-    clustering,
-    confidence,
-    features,
-    label_quality,
-    metrics,
-    noise,
-    prototypes,
-)
+from wscpml import artifacts
+from wscpml.algorithm import clustering, features, network, prototypes, weak_supervision
+from wscpml.algorithm.clustering import Clustering
+from wscpml.algorithm.ridge import Axes as PrincipalAxes
 from wscpml.arrays import Array
-from wscpml.clustering import Clustering
-from wscpml.figures import COLOURS
-from wscpml.label_quality import Quality
-from wscpml.ridge import Axes as PrincipalAxes
+from wscpml.datasets import noise
+from wscpml.evaluation import metrics
+from wscpml.evaluation.figures import COLOURS
+from wscpml.quality import judging
+from wscpml.quality.judging import Quality
 
 FOLDER = Path(__file__).parent / "images/method"
 TRUE, FALSE, OTHER = COLOURS["true"], COLOURS["false"], "#d1d5db"
@@ -62,7 +56,7 @@ class Example:
     @cached_property
     def B(self) -> Array:
         """The weak supervision."""
-        return confidence.build(self.X, self.candidates, *self.prototypes, "adaptive")
+        return weak_supervision.build(self.X, self.candidates, *self.prototypes, "adaptive")
 
     @cached_property
     def rounds(self) -> dict[int, Clustering]:
@@ -77,19 +71,19 @@ class Example:
     @cached_property
     def axes(self) -> PrincipalAxes:
         """Those of the kernel features."""
-        return classifier.principal_axes(self.mapped)
+        return network.principal_axes(self.mapped)
 
     @cached_property
     def unseen(self) -> Array:
         """P, the chance of each label to be a candidate, by predictors that did not see the row."""
         Y = self.candidates.astype(float)
-        ridge = label_quality.left_out(self.mapped, self.axes, self.candidates, Y)
-        return (ridge + label_quality.grown_without(self.X, Y, seed=0)) / 2
+        ridge = judging.left_out(self.mapped, self.axes, self.candidates, Y)
+        return (ridge + judging.grown_without(self.X, Y, seed=0)) / 2
 
     @cached_property
     def quality(self) -> Quality:
         """What our own score says."""
-        return label_quality.assess(self.X, self.mapped, self.axes, self.candidates, seed=0)
+        return judging.assess(self.X, self.mapped, self.axes, self.candidates, seed=0)
 
     def auc(self, score: Array) -> float:
         """How well a score tells true from false candidates."""
@@ -231,16 +225,14 @@ def draw_chance(of: Example) -> Figure:
         [of.unseen[~true], of.unseen[true]], edges, stacked=True, color=[FALSE, TRUE],
         label=["not true", "true"],
     )  # fmt: skip
-    highest = np.quantile(of.unseen, label_quality.LOWEST)
-    left.axvspan(
-        edges[0], highest, color="#fde68a", zorder=0, label=f"lowest {label_quality.LOWEST:.0%}"
-    )
+    highest = np.quantile(of.unseen, judging.LOWEST)
+    left.axvspan(edges[0], highest, color="#fde68a", zorder=0, label=f"lowest {judging.LOWEST:.0%}")
     left.set(title="P of all rows and labels", xlabel="P", ylabel="pairs")
     _legend_below(left, -0.2)
     p = np.linspace(0, 1, 200)
     rho = of.quality.chance
-    right.plot(p, label_quality.posterior(p, rho), c="#1f3a68", linewidth=2, label=f"ρ = {rho:.2f}")
-    right.plot(p, label_quality.posterior(p, 0.1), c="#9db7dc", linewidth=2, label="ρ = 0.10")
+    right.plot(p, judging.posterior(p, rho), c="#1f3a68", linewidth=2, label=f"ρ = {rho:.2f}")
+    right.plot(p, judging.posterior(p, 0.1), c="#9db7dc", linewidth=2, label="ρ = 0.10")
     right.set(
         title="A candidate is true with ...", xlabel="p, the chance of the label", ylim=(0, 1.05)
     )

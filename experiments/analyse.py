@@ -14,7 +14,7 @@ from benchmarks import ROOT
 from experiments import cells, claims, comparisons, report, tables
 from wscpml import artifacts
 from wscpml.errors import UserError
-from wscpml.printed import AsPrinted
+from wscpml.methods.wsc_pml import AsPrinted
 
 HERE = ROOT / "experiments"
 
@@ -41,7 +41,7 @@ def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> li
 def what_was_tried() -> dict[str, str]:
     """By setting, for the report; see tried.yaml."""
     tried = yaml.safe_load((HERE / "tried.yaml").read_text(encoding="utf-8")) or {}
-    if unknown := [name for name in tried if name not in cells.SETTINGS]:
+    if unknown := [name for name in tried if name not in cells.BENCHMARKS]:
         raise UserError(f"experiments/tried.yaml: {unknown[0]}: no such setting")
     return tried
 

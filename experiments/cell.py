@@ -15,11 +15,12 @@ from experiments import pool, protocols
 from experiments.folds import Outcome, Task
 from experiments.settings import Study, load
 from experiments.tidy import tidy
-from wscpml import artifacts, tracking
-from wscpml.baselines import method
-from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml import artifacts
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
 from wscpml.errors import UserError
-from wscpml.printed import AsPrinted
+from wscpml.methods import method
+from wscpml.methods.wsc_pml import AsPrinted
+from wscpml.serving import tracking
 
 PLACES = {  # where a part's results and the analysis of them go
     "full": Path("experiments"),
@@ -51,7 +52,7 @@ class Cell:
     def size(self) -> float:
         """A rough measure of the time it takes."""
         entry, kind = (
-            REGISTRY[SETTINGS.get(self.setting, (self.setting, 0))[0]],
+            REGISTRY[BENCHMARKS.get(self.setting, (self.setting, 0))[0]],
             method(self.method),
         )
         points = math.prod(map(len, kind.GRID.values())) if issubclass(kind, AsPrinted) else 1

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from benchmarks.agreement import PRINTED_AS, printed
 from experiments import protocols
 from wscpml import artifacts
-from wscpml.baselines import METHODS, method
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
+from wscpml.methods import METHODS, method
 
 WSC, HONEST = "wsc-pml", "wsc-pml honest"  # the same cell, by the two protocols
 GROUP_FEATURES = "group-features"  # WSC-PML with the scaling and kernel of its authors' group
@@ -44,7 +44,7 @@ METRICS = {
     "hamming_loss": Metric("Hamming loss", False),
 }
 PRINTED_METRICS = ["average_precision", "ranking_loss"]  # of the five, in docs/paper
-SETTINGS = list(printed(PRINTED_METRICS[0]).index)
+BENCHMARKS = list(printed(PRINTED_METRICS[0]).index)
 DATASETS = dict(printed(PRINTED_METRICS[0]).dataset)  # of each setting
 
 
@@ -154,19 +154,19 @@ class Study:
     def measured(self) -> list[str]:
         """Settings with any figures, in the paper's order."""
         found = set(self.folds.setting)
-        return [name for name in SETTINGS if name in found]
+        return [name for name in BENCHMARKS if name in found]
 
     @cached_property
     def absent(self) -> list[str]:
         """Settings that cannot be measured without files that are not public."""
-        return [name for name in SETTINGS if not_public(name) and name not in self.measured]
+        return [name for name in BENCHMARKS if not_public(name) and name not in self.measured]
 
     @property
     def missing(self) -> dict[str, list[str]]:
         """By method, the settings that are neither measured nor failed, though they can be had."""
         done = {*zip(self.cells.setting, self.cells.method, strict=True)}
         failed = {tuple(file.removesuffix(".json").split("/")) for file in self.failures}
-        wanted = [setting for setting in SETTINGS if setting not in self.absent]
+        wanted = [setting for setting in BENCHMARKS if setting not in self.absent]
         gaps = {
             name: [setting for setting in wanted if (setting, name) not in done | failed]
             for name in [*METHODS, GROUP_FEATURES]
@@ -190,7 +190,7 @@ class Study:
 
     def _over_folds(self, metric: str, what: str) -> pd.DataFrame:
         table = self.folds.pivot_table(metric, "setting", "entry", what, dropna=False)
-        return table.reindex(index=SETTINGS, columns=[*KINDS, HONEST])
+        return table.reindex(index=BENCHMARKS, columns=[*KINDS, HONEST])
 
     def difference(self, metric: str, entry: str) -> pd.Series:
         """Ours less the printed mean, in printed standard deviations; NaN where that is 0."""
@@ -218,10 +218,10 @@ def load(results: Path) -> Study:
         try:
             if file == "cost.json":
                 cost = _read(path, Cost).model_dump(exclude={"error"}, exclude_none=True)
-            elif setting in SETTINGS and name == "convergence":
+            elif setting in BENCHMARKS and name == "convergence":
                 course = _read(path, Convergence)
                 convergence[setting] = pd.DataFrame(course.model_dump(exclude={"error"}))
-            elif setting in SETTINGS and name in KINDS:
+            elif setting in BENCHMARKS and name in KINDS:
                 cell = _read(path, Cell)
                 if (cell.setting, cell.method) != (setting, name):
                     raise UserError(f"is a result of {cell.method} on {cell.setting}")

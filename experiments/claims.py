@@ -14,7 +14,7 @@ from experiments.cells import (
     GROUP_FEATURES,
     METRICS,
     PRINTED_METRICS,
-    SETTINGS,
+    BENCHMARKS,
     VARIANTS,
     WSC,
     Study,
@@ -22,8 +22,8 @@ from experiments.cells import (
 )
 from experiments.comparisons import THE_PAPERS, Comparison
 from experiments.errata import in_print
-from wscpml import statistics
-from wscpml.printed import AsPrinted
+from wscpml.evaluation import statistics
+from wscpml.methods.wsc_pml import AsPrinted
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "could not be tested"
 MOST_ITERATIONS = 20  # "converges within 10-20 iterations on most datasets"
@@ -61,7 +61,7 @@ def judge(study: Study, comparisons: list[Comparison]) -> list[Claim]:
     ]
 
 
-def _verdict(holds: bool, seen: int, wanted: int = len(SETTINGS)) -> str:
+def _verdict(holds: bool, seen: int, wanted: int = len(BENCHMARKS)) -> str:
     """Of a claim that was looked at in some of the paper's settings."""
     if 2 * seen < wanted:
         return UNTESTED

@@ -6,7 +6,7 @@ from functools import cached_property
 import pandas as pd
 
 from experiments.cells import HONEST, LEARNERS, METRICS, SEVEN, WSC, Study
-from wscpml import statistics
+from wscpml.evaluation import statistics
 
 THE_PAPERS, ALL = "the paper's seven", "all but Oracle"  # which is no rival but the ceiling
 GROUPS = {THE_PAPERS: SEVEN, ALL: LEARNERS}

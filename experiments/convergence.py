@@ -5,17 +5,18 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import data
 from experiments.settings import load
 from experiments.tidy import tidy
-from wscpml import artifacts, features
+from wscpml import artifacts
+from wscpml.algorithm import features
+from wscpml.datasets import benchmarks
 from wscpml.errors import UserError
-from wscpml.printed import AsPrinted
+from wscpml.methods.wsc_pml import AsPrinted
 
 
 def course(setting: str, seed: int, folds: int) -> dict[str, Any]:
     """Objective and change per iteration on the rows outside fold 0, at the default settings."""
-    given, method = data.load(setting, seed, folds), AsPrinted()
+    given, method = benchmarks.load(setting, seed, folds), AsPrinted()
     train = given.fold != 0
     X, Y = given.X[train], given.candidates[train]
     with threadpool_limits(1, "blas"):

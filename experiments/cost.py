@@ -8,7 +8,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from experiments.tidy import tidy
-from wscpml import artifacts, clustering
+from wscpml import artifacts
+from wscpml.algorithm import clustering
 
 ITERATIONS = (2, 12)  # the difference leaves out what comes before the first
 TURNS = 3  # the quickest counts

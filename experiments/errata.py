@@ -12,8 +12,10 @@ from scipy.optimize import linprog
 
 from benchmarks import ROOT
 from benchmarks.agreement import printed
-from wscpml import clustering, confidence, noise, prototypes, statistics
+from wscpml.algorithm import clustering, prototypes, weak_supervision
 from wscpml.arrays import Array
+from wscpml.datasets import noise
+from wscpml.evaluation import statistics
 
 
 def in_print(quantity: str) -> float:
@@ -45,7 +47,7 @@ def _small_data() -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     Y = noise.pad_candidates((X[:, :4] > 0.5).astype(np.uint8), 3, rng)
-    return X, Y, confidence.build(X, Y, *prototypes.learn(X, Y), "adaptive")
+    return X, Y, weak_supervision.build(X, Y, *prototypes.learn(X, Y), "adaptive")
 
 
 def pseudo_label_step() -> list[str]:

@@ -1,4 +1,4 @@
-"""The study's pictures, each small enough for a phone; the look is that of wscpml.figures."""
+"""The study's pictures, each small enough for a phone; wscpml.evaluation.figures has the look."""
 
 import base64
 import io

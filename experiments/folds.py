@@ -10,12 +10,12 @@ from typing import Any
 import torch  # noqa: F401 - imported late, it would count as memory of the method that needs it
 from threadpoolctl import threadpool_limits
 
-from benchmarks import data, memory
-from wscpml import metrics
 from wscpml.arrays import Array
-from wscpml.baselines import method
-from wscpml.baselines.base import Scored
+from wscpml.datasets import benchmarks
 from wscpml.errors import UserError
+from wscpml.evaluation import memory, metrics
+from wscpml.methods import method
+from wscpml.methods.base import Scored
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def _run(task: Task) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def load(setting: str, seed: int, folds: int) -> data.Setting:
+def load(setting: str, seed: int, folds: int) -> benchmarks.Benchmark:
     """The setting, which stays in memory until another is asked for."""
-    return data.load(setting, seed, folds)
+    return benchmarks.load(setting, seed, folds)
 
 
 def measure(truth: Array, scored: Scored) -> dict[str, float | None]:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from experiments.settings import KNOWN
 from wscpml import artifacts
-from wscpml.baselines import PLACES
 from wscpml.datasets.files import OWN, File, digest
-from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.methods import PLACES
 
 ROOT = Path(__file__).parents[1]
 NEVER_CHANGE_RESULTS = {
-    "benchmarks/memory.py",
+    "wscpml/evaluation/memory.py",
     "experiments/settings.py",
     "stages/__init__.py",
-    "wscpml/baselines/__init__.py",
+    "wscpml/methods/__init__.py",
     "wscpml/errors.py",
     "wscpml/settings.py",
 }
@@ -36,7 +36,7 @@ def identities() -> dict[str, dict[str, str]]:
 
     modules = {name: place.partition(":")[0].replace(".", "/") for name, place in PLACES.items()}
     code = {
-        name: digest_of("experiments/folds.py", f"wscpml/{module}.py")
+        name: digest_of("experiments/folds.py", f"wscpml/methods/{module}.py")
         for name, module in modules.items()
     }
     code |= {name: digest_of(f"experiments/{name}.py") for name in ("convergence", "cost")}
@@ -44,7 +44,7 @@ def identities() -> dict[str, dict[str, str]]:
 
 
 def _data(setting: str) -> str:
-    dataset, r = SETTINGS.get(setting, (setting, 0))
+    dataset, r = BENCHMARKS.get(setting, (setting, 0))
     entry = REGISTRY[dataset]
     contents = [_content(file) for file in entry.files] or [f"river {version('river')}"]
     return _short(repr([r, entry.label_count, entry.average_candidates, *contents]))

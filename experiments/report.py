@@ -13,7 +13,7 @@ from experiments.cells import (
     HONEST,
     METRICS,
     PRINTED_METRICS,
-    SETTINGS,
+    BENCHMARKS,
     WSC,
     Study,
     title,
@@ -21,7 +21,7 @@ from experiments.cells import (
 from experiments.claims import FAILS, HOLDS, UNTESTED, Claim
 from experiments.comparisons import GROUPS, PROTOCOLS, Comparison
 from wscpml.datasets.registry import REGISTRY
-from wscpml.printed import AsPrinted
+from wscpml.methods.wsc_pml import AsPrinted
 
 NO_FIGURES = {"n/a": "quiet", "missing": "quiet", "failed": "failed"}  # how each looks
 VERDICTS = {HOLDS: "hold", FAILS: "do not hold", UNTESTED: "could not be tested"}
@@ -48,7 +48,7 @@ def page(
         {name: study.difference("average_precision", name) for name in (WSC, GROUP_FEATURES)}
     )
     outside = apart[(apart.abs() > 1).any(axis=1)]
-    available = [name for name in SETTINGS if name not in study.absent]
+    available = [name for name in BENCHMARKS if name not in study.absent]
     return environment.get_template("report.html.j2").render(
         study=study,
         tables={each.name: each for each in all_tables},
@@ -61,7 +61,7 @@ def page(
         seeds=_counted(study, "seed"),
         notes={
             name: REGISTRY[DATASETS[name]].note
-            for name in SETTINGS
+            for name in BENCHMARKS
             if "a subset" in REGISTRY[DATASETS[name]].note and name in study.measured
         },
         missing={
@@ -79,7 +79,7 @@ def page(
         ],
         heat_maps={
             name: figures.svg(figures.heat_map(study, name))
-            for name in SETTINGS
+            for name in BENCHMARKS
             if name in set(study.grid.setting)
         },
         courses=_courses(study),
@@ -135,7 +135,7 @@ def _diagrams(comparisons: list[Comparison], group: str, protocol: str) -> list[
 def _courses(study: Study) -> dict[str, str]:
     """A picture per data set."""
     by_dataset: dict[str, dict[str, object]] = {}
-    for setting in SETTINGS:
+    for setting in BENCHMARKS:
         if setting in study.convergence:
             by_dataset.setdefault(DATASETS[setting], {})[setting] = study.convergence[setting]
     tolerance = AsPrinted().tolerance

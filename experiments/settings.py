@@ -5,13 +5,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from wscpml.baselines import PLACES
-from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.methods import PLACES
 from wscpml.settings import Count, Int, Section, checked
 
 PATH = Path("experiments/params.yaml")
 # The paper's 24: sets with candidates of their own, and clean ones padded to so many.
-KNOWN = [name for name, entry in REGISTRY.items() if not entry.levels] + list(SETTINGS)
+KNOWN = [name for name, entry in REGISTRY.items() if not entry.levels] + list(BENCHMARKS)
 
 
 def _setting(value: str) -> str:

@@ -16,9 +16,10 @@ from tqdm import tqdm
 from experiments import pool
 from experiments.cell import PLACES, Cell, cells, keep
 from experiments.settings import KNOWN, Study, load
-from wscpml import artifacts, tracking
+from wscpml import artifacts
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
+from wscpml.serving import tracking
 
 PIPELINE = "experiments/dvc.yaml"
 LOCK, SPARE = Path("experiments/dvc.lock"), Path(".dvc/tmp/study.lock")

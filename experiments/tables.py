@@ -13,7 +13,7 @@ from experiments.cells import (
     LEARNERS,
     METRICS,
     PRINTED_METRICS,
-    SETTINGS,
+    BENCHMARKS,
     SEVEN,
     VARIANTS,
     WSC,
@@ -22,7 +22,7 @@ from experiments.cells import (
 )
 from experiments.comparisons import ALL, PROTOCOLS, THE_PAPERS, Comparison
 from experiments.errata import in_print
-from wscpml.baselines import METHODS
+from wscpml.methods import METHODS
 
 ENTRIES = [WSC, HONEST, *(name for name in METHODS if name != WSC)]
 MODERATE = (0.1, 1.0, 10.0)  # alpha and beta, where the paper says that the best is
@@ -96,7 +96,7 @@ def _frame(rows: Iterable[dict[str, object]]) -> pd.DataFrame:
 def metric_table(study: Study, metric: str) -> Table:
     """Every method on every setting, beside the paper's figures where it prints them."""
     means, deviations = study.means(metric), study.deviations(metric)
-    data = pd.DataFrame({"setting": SETTINGS}, index=SETTINGS)
+    data = pd.DataFrame({"setting": BENCHMARKS}, index=BENCHMARKS)
     shown = data.copy()
     for entry in ENTRIES:
         name = title(entry)
@@ -105,7 +105,7 @@ def metric_table(study: Study, metric: str) -> Table:
             study.state(setting, entry)
             if np.isnan(means.loc[setting, entry])
             else _plus_minus(means.loc[setting, entry], deviations.loc[setting, entry])
-            for setting in SETTINGS
+            for setting in BENCHMARKS
         ]
         if metric in PRINTED_METRICS and entry in [*SEVEN, HONEST]:
             paper = printed(metric)[f"{PRINTED_AS.get(entry, title(WSC))} mean"]
@@ -114,7 +114,7 @@ def metric_table(study: Study, metric: str) -> Table:
             data[f"{name} difference"] = apart
             text = [
                 f"{ours} [{paper[setting]:.3f}{signed(apart[setting], ', ')}]"
-                for setting, ours in zip(SETTINGS, text, strict=True)
+                for setting, ours in zip(BENCHMARKS, text, strict=True)
             ]
         shown[name] = text
     rivals = means[[WSC, HONEST, *(name for name in LEARNERS if name != WSC)]]
@@ -176,7 +176,7 @@ def agreement(study: Study) -> Table:
 def features(study: Study) -> Table:
     """WSC-PML on our features and on those of the paper's group, beside the printed figures."""
     paper, means = printed("average_precision"), study.means("average_precision")
-    settings = [name for name in SETTINGS if name not in study.absent]
+    settings = [name for name in BENCHMARKS if name not in study.absent]
     data = pd.DataFrame({"setting": settings}, index=settings)
     shown = data.copy()
     data["printed mean"] = paper["WSC-PML mean"]
@@ -385,7 +385,7 @@ def ablation(study: Study) -> Table:
     paper = printed("ablation")
     means, deviations = study.means("average_precision"), study.deviations("average_precision")
     measured = means[[*VARIANTS]].drop(columns=WSC).notna().any(axis=1)
-    settings = [name for name in SETTINGS if measured[name] or name in paper.index]
+    settings = [name for name in BENCHMARKS if measured[name] or name in paper.index]
     data = pd.DataFrame({"setting": settings}, index=settings)
     shown = data.copy()
     for entry, name in VARIANTS.items():
@@ -458,7 +458,7 @@ def sensitivity(study: Study) -> Table:
 def convergence(study: Study, tolerance: float) -> Table:
     """How many iterations the clustering takes, and whether its objective only falls."""
     rows = []
-    for setting in SETTINGS:
+    for setting in BENCHMARKS:
         if setting not in study.convergence:
             continue
         course = study.convergence[setting]
@@ -530,7 +530,7 @@ def effort(study: Study) -> Table:
     """Time and memory of every cell."""
     kept = study.cells[study.cells.method.isin(list(METHODS))]
     data = kept.sort_values(
-        ["setting", "method"], key=lambda names: names.map([*SETTINGS, *METHODS].index)
+        ["setting", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
     ).reset_index(drop=True)
     wide = data.set_index(["setting", "method"])
     rows = []
@@ -565,7 +565,7 @@ def summary(study: Study) -> str:
         HONEST: "WSC-PML, honest",
     }
     rows = []
-    for setting in SETTINGS:
+    for setting in BENCHMARKS:
         row = means.loc[setting]
         rivals = row[[name for name in LEARNERS if name != WSC]].dropna()
         best = f"{title(rivals.idxmax())} {rivals.max():.3f}" if len(rivals) else ""

@@ -11,12 +11,12 @@ import pandas as pd
 
 from stages import inputs, run
 from wscpml import artifacts
+from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import Array
-from wscpml.baselines import method
 from wscpml.errors import UserError
-from wscpml.model import load
+from wscpml.methods import method
 from wscpml.randomness import stream
-from wscpml.ridge import Ridge
+from wscpml.serving.model import load
 from wscpml.settings import Settings, parameters
 
 MADE = Path("models/wsc-pml")  # by the stages of WSC-PML

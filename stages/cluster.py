@@ -3,7 +3,8 @@
 import sys
 
 from stages import inputs, run
-from wscpml import artifacts, clustering
+from wscpml import artifacts
+from wscpml.algorithm import clustering
 from wscpml.settings import Settings
 
 

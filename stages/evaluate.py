@@ -8,8 +8,11 @@ import pandas as pd
 from scipy import sparse
 
 from stages import inputs, run
-from wscpml import artifacts, audit, features, figures, issues, label_quality, metrics, prototypes
+from wscpml import artifacts
+from wscpml.algorithm import features, prototypes
 from wscpml.arrays import Array, Rows
+from wscpml.evaluation import figures, metrics
+from wscpml.quality import audit, issues, judging
 from wscpml.settings import Settings
 
 PSEUDO_LABEL = "the pseudo-label F of the method, which is no probability"
@@ -31,7 +34,7 @@ def evaluate(settings: Settings) -> None:
     quantities = pseudo_labels.drop(columns=["instance", "label"])
     noise_auc = {name: metrics.noise_auc(true, quantities[name]) for name in quantities}
     if "confidence" in quantities:
-        measured["confidence"] = label_quality.identification(true, quantities.confidence)
+        measured["confidence"] = judging.identification(true, quantities.confidence)
     per_label = pd.DataFrame(
         {
             "label": scores.columns,

@@ -1,8 +1,9 @@
 """Make candidates of the truth, unless the data set brings its own."""
 
 from stages import inputs, run
-from wscpml import artifacts, noise
+from wscpml import artifacts
 from wscpml.arrays import Array
+from wscpml.datasets import noise
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 

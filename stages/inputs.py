@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from wscpml import artifacts
+from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import Array, Matrix, Rows
 from wscpml.errors import UserError
-from wscpml.features import FeatureMap
 
 if TYPE_CHECKING:
     import pandas as pd

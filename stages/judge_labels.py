@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 
 from stages import inputs, run
-from wscpml import artifacts, classifier, label_quality
+from wscpml import artifacts
+from wscpml.algorithm import network
+from wscpml.quality import judging
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 
@@ -15,14 +17,14 @@ def judge_labels(settings: Settings) -> None:
     scaled, feature_map = inputs.scaled_features(), inputs.feature_map()
     room = artifacts.scratch((len(candidates), feature_map.size))
     mapped = feature_map.map_scaled(scaled, out=room)
-    axes = classifier.principal_axes(mapped)
+    axes = network.principal_axes(mapped)
     seed = int(stream(settings.seed, "label_quality").integers(2**31))
-    quality = label_quality.assess(scaled, mapped, axes, candidates, seed)
+    quality = judging.assess(scaled, mapped, axes, candidates, seed)
     labels = pd.DataFrame(
         {
             "label": artifacts.read("data/prepared/names.json")["labels"],
             "candidates": candidates.sum(axis=0, dtype=int),
-            "noise_rate": label_quality.noise_rates(quality.confidence, candidates),
+            "noise_rate": judging.noise_rates(quality.confidence, candidates),
         }
     )
     confidence = quality.confidence[candidates == 1].astype(np.float32)

@@ -4,7 +4,8 @@ import numpy as np
 from scipy import sparse
 
 from stages import inputs, run
-from wscpml import artifacts, features, prototypes
+from wscpml import artifacts
+from wscpml.algorithm import features, prototypes
 from wscpml.arrays import Rows, row_blocks
 from wscpml.randomness import stream
 from wscpml.settings import Settings

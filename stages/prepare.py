@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from stages import run
-from wscpml import artifacts, splits
+from wscpml import artifacts
 from wscpml.arrays import compact
-from wscpml.datasets import files, own
+from wscpml.datasets import files, own, splits
 from wscpml.datasets.dataset import check
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError

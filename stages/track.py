@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from stages import run
-from wscpml import artifacts, tracking
+from wscpml import artifacts
 from wscpml.arrays import to_dense
+from wscpml.serving import tracking
 from wscpml.settings import Settings
 
 STAGES = "stages/wsc-pml"  # of WSC-PML's own

@@ -7,10 +7,12 @@ import numpy as np
 from tqdm import tqdm
 
 from stages import inputs, run
-from wscpml import artifacts, classifier, label_quality, ridge
-from wscpml.classifier import Problem
-from wscpml.model import Model, with_even_odds_at
+from wscpml import artifacts
+from wscpml.algorithm import network, ridge
+from wscpml.algorithm.network import Problem
+from wscpml.quality import judging
 from wscpml.randomness import stream
+from wscpml.serving.model import Model, with_even_odds_at
 from wscpml.settings import Settings
 
 MADE = "models/wsc-pml"
@@ -35,16 +37,16 @@ def train_classifier(settings: Settings) -> None:
         head, course, axes = fitted.head, fitted.course, fitted.axes
         extra = {"leave_one_out.npy": fitted.left_out}
     else:
-        axes = classifier.principal_axes(X)
+        axes = network.principal_axes(X)
         problem = Problem(X, candidates, targets, stream(settings.seed, "classifier"), axes)
-        ((head, course),) = classifier.fit_all(
+        ((head, course),) = network.fit_all(
             [problem],
             **settings.classifier.model_dump(exclude={"kind", "labels"}),
             device=settings.device,
             progress=partial(tqdm, desc="epochs", disable=None, leave=False),
         )
     if cleaned:
-        even = label_quality.even_odds(head.predict_proba, X, axes, candidates, confidence)
+        even = judging.even_odds(head.predict_proba, X, axes, candidates, confidence)
         head = with_even_odds_at(even, head)
     names = artifacts.read("data/prepared/names.json")
     trained = Model(feature_map, head, names["features"], names["labels"])

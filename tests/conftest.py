@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from benchmarks import ROOT, copy_project
-from wscpml import label_quality
 from wscpml.datasets.dataset import Dataset
 from wscpml.datasets.registry import REGISTRY, Named
+from wscpml.quality import judging
 
 STAGES = [
     "fetch",
@@ -80,7 +80,7 @@ class Tiny(Named):
 def tiny_project(tmp_path, monkeypatch, params):
     """An empty directory whose settings name the tiny data set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(label_quality, "TREES", 50)
+    monkeypatch.setattr(judging, "TREES", 50)
     monkeypatch.setitem(REGISTRY, "tiny", Tiny())
     params["dataset"]["name"] = "tiny"
     params["noise"]["candidates"] = 2

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from wscpml.baselines.base import Method
+from wscpml.methods.base import Method
 
 NOT_OURS = {  # scikit-learn skips these itself: we promise no array API and no decision_function
     "check_array_api_input",

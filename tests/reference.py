@@ -5,9 +5,9 @@ import pandas as pd
 from scipy import sparse
 from scipy.special import xlogy
 
+from wscpml.algorithm.clustering import SMALLEST_DISTANCE, Clustering
+from wscpml.algorithm.prototypes import centroids, memberships
 from wscpml.arrays import squared_distances
-from wscpml.clustering import SMALLEST_DISTANCE, Clustering
-from wscpml.prototypes import centroids, memberships
 
 
 def pseudo_labels(distances, candidates, confidence, pi, alpha, beta):

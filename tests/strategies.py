@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from wscpml import confidence, prototypes
+from wscpml.algorithm import prototypes, weak_supervision
 from wscpml.arrays import Array
 
 
@@ -13,7 +13,7 @@ from wscpml.arrays import Array
 class Problem:
     X: Array
     candidates: Array
-    confidence: Array
+    weak_supervision: Array
     rng: np.random.Generator
 
 
@@ -41,5 +41,5 @@ def problems(draw: st.DrawFn) -> Problem:
     if draw(st.booleans()):
         X[:2] = X[-1]
     positive, negative = prototypes.learn(X, candidates)
-    B = confidence.build(X, candidates, positive, negative, "adaptive")
+    B = weak_supervision.build(X, candidates, positive, negative, "adaptive")
     return Problem(X, candidates, B, rng)

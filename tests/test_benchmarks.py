@@ -4,21 +4,12 @@ import mmap
 import numpy as np
 import pytest
 
-from benchmarks import (
-    agreement,
-    data,
-    defaults,
-    engine,
-    fit,
-    label_noise,
-    memory,
-    methods,
-    pipeline,
-    readers,
-)
-from wscpml import label_quality
-from wscpml.baselines import METHODS, method
-from wscpml.datasets.registry import SETTINGS
+from benchmarks import agreement, defaults, engine, fit, label_noise, methods, pipeline, readers
+from wscpml.datasets import benchmarks
+from wscpml.datasets.registry import BENCHMARKS
+from wscpml.evaluation import memory
+from wscpml.methods import METHODS, method
+from wscpml.quality import judging
 
 
 @pytest.fixture
@@ -91,9 +82,9 @@ def test_the_methods_benchmark_measures_time_memory_and_growth(quick, capsys):
 def small_set(monkeypatch):
     """A setting of 120 rows and 5 labels in place of the real ones, and few trees."""
     made = methods.made(120, d=6, q=5)
-    monkeypatch.setattr(data, "load", lambda *_: made)
-    monkeypatch.setattr(data, "missing", lambda _: None)
-    monkeypatch.setattr(label_quality, "TREES", 50)
+    monkeypatch.setattr(benchmarks, "load", lambda *_: made)
+    monkeypatch.setattr(benchmarks, "missing", lambda _: None)
+    monkeypatch.setattr(judging, "TREES", 50)
     return made
 
 
@@ -161,14 +152,14 @@ def test_the_agreement_benchmark_sets_ours_beside_the_paper(quick, capsys):
 def test_the_papers_figures_are_those_of_its_settings():
     paper = agreement.printed("average_precision")
     assert len(paper) == 24
-    assert set(SETTINGS) < set(paper.index)
+    assert set(BENCHMARKS) < set(paper.index)
     assert len(agreement.NAMES) == 9
     assert {f"{name} mean" for name in agreement.PRINTED_AS.values()} < set(paper.columns)
     assert set(agreement.PRINTED_AS) < set(METHODS)
 
 
 def test_a_draw_changes_noise_and_folds_but_nothing_else():
-    one, same, other = (data.load("yeast-9", seed) for seed in (0, 0, 1))
+    one, same, other = (benchmarks.load("yeast-9", seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.candidates, same.candidates)
     np.testing.assert_array_equal(one.fold, same.fold)
     np.testing.assert_array_equal(one.truth, other.truth)

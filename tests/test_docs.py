@@ -16,8 +16,8 @@ import pytest
 from docs import figures, run
 from tests.conftest import ROOT
 from tests.contract import small
-from tests.test_registry import loaded
-from wscpml import label_quality
+from tests.datasets.test_registry import loaded
+from wscpml.quality import judging
 
 LOADED = {  # what a browser fetches by itself, and the attributes that say from where
     "audio": ["src"],
@@ -91,10 +91,10 @@ def test_equations_are_drawn_without_a_script(site):
     ("page", "name"),
     [
         ("wscpml", "wscpml.WSCPML.find_label_issues"),
-        ("label-quality", "wscpml.label_quality.assess"),
-        ("methods", "wscpml.baselines.base.Method.fit"),
-        ("metrics", "wscpml.statistics.friedman"),
-        ("data", "wscpml.noise.pad_candidates"),
+        ("label-quality", "wscpml.quality.judging.assess"),
+        ("methods", "wscpml.methods.base.Method.fit"),
+        ("metrics", "wscpml.evaluation.statistics.friedman"),
+        ("data", "wscpml.datasets.noise.pad_candidates"),
     ],
 )
 def test_the_reference_has_what_people_call_and_says_what_it_does(site, page, name):
@@ -120,7 +120,7 @@ def test_the_pictures_are_those_that_the_code_draws(tmp_path):
 @pytest.mark.parametrize("names", [["index.md"], ["how-to/clean.md", "how-to/review.md"]])
 def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(label_quality, "TREES", 20)
+    monkeypatch.setattr(judging, "TREES", 20)
     X, _, candidates = small(n=100)
     songs = pd.DataFrame(X, columns=[f"feature{j}" for j in range(X.shape[1])])
     labels = np.array(["rock", "jazz", "pop", "folk"])

@@ -7,12 +7,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.contract import Contract, small
-from wscpml import WSCPML, label_quality
+from wscpml import WSCPML
+from wscpml.quality import judging
 
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
-    monkeypatch.setattr(label_quality, "TREES", 50)
+    monkeypatch.setattr(judging, "TREES", 50)
 
 
 class TestWSCPML(Contract):

@@ -11,8 +11,9 @@ import pandas as pd
 from experiments import cells, tables
 from tests.conftest import ROOT
 from tests.contract import small
-from wscpml import cli, label_quality
-from wscpml.baselines import METHODS, method
+from wscpml import cli
+from wscpml.methods import METHODS, method
+from wscpml.quality import judging
 
 README = (ROOT / "README.md").read_text()
 
@@ -68,7 +69,7 @@ def test_the_five_lines_find_wrong_tags(tmp_path, monkeypatch, capsys):
     names = np.array(["rock", "R&B", "pop", "folk"])
     table["tags"] = [";".join(names[row == 1]) for row in candidates]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(label_quality, "TREES", 50)
+    monkeypatch.setattr(judging, "TREES", 50)
     table.to_csv("songs.csv", index=False)
     found = {}
     exec(code, found)

@@ -11,7 +11,7 @@ from benchmarks import dvc_stages
 from experiments.identify import code_behind, module_file
 from tests.conftest import ROOT, STAGES
 from wscpml import settings
-from wscpml.baselines import METHODS, method
+from wscpml.methods import METHODS, method
 
 DVC_STAGES = dvc_stages()
 COMPARED = [name for name in METHODS if name != "wsc-pml"]
@@ -70,13 +70,13 @@ def importers(package: str) -> set[str]:
 
 
 def test_only_tracking_talks_to_mlflow():
-    assert importers("mlflow") == {"wscpml/tracking.py"}
+    assert importers("mlflow") == {"wscpml/serving/tracking.py"}
 
 
 def test_only_clustering_and_classifier_import_torch():
     assert importers("torch") == {
-        "wscpml/classifier.py",
-        "wscpml/clustering.py",
+        "wscpml/algorithm/network.py",
+        "wscpml/algorithm/clustering.py",
         "wscpml/devices.py",
         "experiments/folds.py",
     }

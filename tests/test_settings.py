@@ -5,8 +5,8 @@ import yaml
 
 from tests.conftest import ROOT
 from wscpml import WSCPML, settings
-from wscpml.baselines import METHODS
 from wscpml.errors import UserError
+from wscpml.methods import METHODS
 
 
 def load(tmp_path: Path, content: object) -> settings.Settings:

@@ -5,12 +5,13 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from wscpml import audit, classifier, issues, label_quality, ridge
+from wscpml.algorithm import network, ridge
+from wscpml.algorithm.network import Problem
 from wscpml.arrays import Array, Matrix
-from wscpml.baselines.br import TRAINING
-from wscpml.classifier import Problem
-from wscpml.model import Head, with_even_odds_at
-from wscpml.printed import AsPrinted
+from wscpml.methods.br import TRAINING
+from wscpml.methods.wsc_pml import AsPrinted
+from wscpml.quality import audit, issues, judging
+from wscpml.serving.model import Head, with_even_odds_at
 
 
 class WSCPML(AsPrinted):
@@ -84,18 +85,18 @@ class WSCPML(AsPrinted):
         scaled = self._scaled(X, rng)
         found = self._cluster(scaled, candidates, self._confidence(scaled, candidates))
         mapped = self.map_.map_scaled(scaled)
-        axes = classifier.principal_axes(mapped)
+        axes = network.principal_axes(mapped)
         seed = int(rng.integers(2**31))
-        self.quality_ = label_quality.assess(scaled, mapped, axes, candidates, seed)
-        self.noise_rates_ = label_quality.noise_rates(self.quality_.confidence, candidates)
+        self.quality_ = judging.assess(scaled, mapped, axes, candidates, seed)
+        self.noise_rates_ = judging.noise_rates(self.quality_.confidence, candidates)
         cleaned = self.labels == "cleaned"
         labels = self.quality_.confidence if cleaned else found.pseudo_labels.toarray()
         if self.kind == "kernel_ridge":
             head: Head = ridge.fit(mapped, candidates, labels).head
         else:
             problem = Problem(mapped, candidates, labels, rng, axes)
-            ((head, _),) = classifier.fit_all([problem], **self._chosen(TRAINING))
-        even = label_quality.even_odds(
+            ((head, _),) = network.fit_all([problem], **self._chosen(TRAINING))
+        even = judging.even_odds(
             head.predict_proba, mapped, axes, candidates, self.quality_.confidence
         )
         self.head_ = with_even_odds_at(even, head)  # type: ignore[assignment]

@@ -26,10 +26,10 @@ from pydantic import (
     model_validator,
 )
 
-from wscpml.baselines import METHODS, method
 from wscpml.datasets.files import OWN
-from wscpml.datasets.registry import REGISTRY, SETTINGS
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
 from wscpml.errors import UserError
+from wscpml.methods import METHODS, method
 
 
 def _not_a_switch(value: object) -> object:
@@ -40,8 +40,8 @@ def _not_a_switch(value: object) -> object:
 
 
 def _known_name(value: str) -> str:
-    if value not in REGISTRY and value not in SETTINGS:
-        raise ValueError(f"must be one of {', '.join(REGISTRY)}, or of {', '.join(SETTINGS)}")
+    if value not in REGISTRY and value not in BENCHMARKS:
+        raise ValueError(f"must be one of {', '.join(REGISTRY)}, or of {', '.join(BENCHMARKS)}")
     return value
 
 
@@ -318,8 +318,8 @@ def _valid(content: Any, kind: type[S], source: str) -> S:
 def _spelled_out(settings: Settings) -> Settings:
     """Short names and what they leave open: emotions-3 is emotions with 3 candidates."""
     name, noise = settings.dataset.name, settings.noise
-    if name in SETTINGS:
-        name, r = SETTINGS[name]
+    if name in BENCHMARKS:
+        name, r = BENCHMARKS[name]
         noise = noise.model_copy(update={"kind": "pad", "candidates": r})
     elif name and noise.candidates is None and (levels := REGISTRY[name].levels):
         noise = noise.model_copy(update={"candidates": levels[len(levels) // 2]})

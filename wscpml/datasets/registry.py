@@ -75,6 +75,6 @@ REGISTRY: dict[str, Named] = {
 }
 
 # The paper's synthetic settings: emotions-3 is emotions padded to 3 candidates.
-SETTINGS: dict[str, tuple[str, int]] = {
+BENCHMARKS: dict[str, tuple[str, int]] = {
     f"{name}-{r}": (name, r) for name, entry in REGISTRY.items() for r in entry.levels
 }

@@ -1,0 +1,378 @@
+import json
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import wscpml
+from tests.contract import small
+from wscpml import WSCPML, artifacts
+from wscpml.algorithm import features
+from wscpml.algorithm.ridge import Ridge
+from wscpml.cli import main
+from wscpml.datasets.noise import pad_candidates
+from wscpml.datasets.registry import REGISTRY
+from wscpml.methods import METHODS
+from wscpml.quality import judging
+from wscpml.randomness import stream
+from wscpml.serving.model import Model, load
+
+LABELS = ["rock", "<b>R&B</b>", "NA", '"01", é']
+QUICK = ["--set", "classifier.kind=kernel_ridge"]
+
+
+@pytest.fixture(autouse=True)
+def no_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WSCPML_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("WSCPML_DATA", raising=False)
+    monkeypatch.setattr(judging, "TREES", 50)
+
+
+@pytest.fixture
+def songs():
+    """songs.csv: 80 songs with ids, features and tags of odd names; returns the arrays."""
+    X, truth, candidates = small(n=80)
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    table.insert(3, "song", [f"{i:03}" for i in range(80)])
+    names = np.array(LABELS, dtype=object)
+    table["tags"] = ["|".join(names[row == 1]) for row in candidates]
+    table.to_csv("songs.csv", index=False)
+    used = candidates[:, [LABELS.index(name) for name in sorted(LABELS)]]
+    return X, used, truth
+
+
+SONGS = ["songs.csv", "--tags", "tags", "--separator", "|", "--id", "song"]
+
+
+def said_in_json(capsys, *command):
+    """What a command prints, which must be JSON and nothing else."""
+    main([*command, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def refusal(*command):
+    with pytest.raises(SystemExit) as end:
+        main(list(command))
+    assert isinstance(end.value.code, str)  # goes to stderr, and the exit status is 1
+    assert "\n" not in end.value.code
+    return end.value.code
+
+
+def test_datasets_lists_every_set_with_its_settings_and_where_it_is(capsys):
+    main(["datasets"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(REGISTRY)
+    by_name = {line.split()[0]: line for line in lines}
+    assert "built in" in by_name["yeast"]
+    assert "to fetch" in by_name["emotions"]
+    assert "emotions-3, emotions-4, emotions-5" in by_name["emotions"]
+    assert "to supply" in by_name["Music_style"]
+    assert "subset" in by_name["Mirflickr"]
+
+
+def test_a_damaged_file_is_told_in_the_list(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("WSCPML_DATA", str(tmp_path))
+    (tmp_path / "emotions.mat").write_text("no")
+    main(["datasets"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(REGISTRY)
+    assert "damaged: " in next(line for line in lines if line.startswith("emotions"))
+
+
+def test_fetch_says_where_files_are_and_what_it_does_not_know(capsys):
+    main(["fetch", "yeast-9"])
+    assert capsys.readouterr().out == "yeast: built in\n"
+    with pytest.raises(SystemExit, match="beast: no such data set; known are Mirflickr"):
+        main(["fetch", "yeast", "beast"])
+    with pytest.raises(SystemExit, match="Music_style.mat: is not public; put it into data/own/"):
+        main(["fetch", "Music_style"])
+
+
+def test_describe_says_what_was_understood(capsys):
+    Path("songs.csv").write_text(
+        "song,tempo,loud,tags\na,1,0,rock;jazz\nb,2,0,rock\nc,2,0,\nd,3,0,rock\n"
+    )
+    main(["describe", "songs.csv", "--tags", "tags", "--id", "song"])
+    assert capsys.readouterr().out.splitlines() == [
+        "instances           4, from 'a' to 'd'",
+        "features            2, from 'tempo' to 'loud'",
+        "values not 0        50.0%",
+        "constant columns    1: loud",
+        "duplicate rows      1",
+        "labels              2",
+        "candidates a row    1.00 on average, 0 to 2",
+        "true labels a row   not given",
+        "rows without label  1",
+        "labels by frequency (candidates):",
+        "  rock       3    75.0%",
+        "  jazz       1    25.0%",
+        "warning: songs.csv: 1 instances have no label and count as pure negatives",
+    ]
+    main(["describe", "yeast-7"])
+    assert "labels              14" in capsys.readouterr().out
+    Path("y.csv").write_text("song,label\na,rock\nb,rock\nc,jazz\nd,rock\n")
+    Path("x.csv").write_text("song,tempo\na,1\nb,2\nc,2\nd,3\n")
+    main(["describe", "x.csv", "y.csv", "--id", "song"])
+    assert "candidates a row    1.00 on average, 1 to 1" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="yeast: is a named data set; tags is for files"):
+        main(["describe", "yeast", "--tags", "x"])
+    with pytest.raises(SystemExit, match="nothing.csv: no such file"):
+        main(["describe", "nothing.csv", "--tags", "tags"])
+
+
+def test_sparse_rows_are_counted_once_too(capsys):
+    Path("x.svmlight").write_text("1 1:2\n1,2 1:2\n2 2:1\n")
+    main(["describe", "x.svmlight"])
+    said = capsys.readouterr().out
+    assert "duplicate rows      1" in said
+    assert "values not 0        50.0%" in said
+
+
+def test_methods_lists_every_method_with_its_title_and_source(capsys):
+    main(["methods"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(METHODS)
+    by_name = {line.split()[0]: line for line in lines}
+    assert "PML-LENFN" in by_name["pml-lenfn"]
+    assert "PAMB-style" in by_name["pamb"]
+    assert "reconstruction" in by_name["pamb"]
+
+
+def test_the_command_is_installed_and_helps_at_once():
+    command = Path(sys.executable).parent / "wscpml"
+    before = os.times().children_user
+    done = subprocess.run([command, "--help"], capture_output=True, text=True, check=True)
+    assert os.times().children_user - before < 0.5
+    assert "wscpml describe songs.csv --tags tags --id song" in done.stdout
+    assert subprocess.run([command, "fly"], capture_output=True).returncode == 2
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    command = [sys.executable, "-m", "wscpml.cli", "datasets"]
+    root = str(Path(wscpml.__file__).parents[1])
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["describe", "clean", "audit", "predict", "datasets", "fetch", "methods"]
+)
+def test_every_command_helps_with_examples(capsys, command):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    assert f"examples:\n  wscpml {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "clean songs.csv",
+        "clean songs.csv -o out.xls",
+        "clean songs.csv -o out.csv --label-studio tasks.xml",
+        "audit songs.csv --html page.pdf",
+        "predict model new.csv -o out.json",
+    ],
+)
+def test_wrong_usage_is_told_before_any_work(capsys, wrong):
+    with pytest.raises(SystemExit) as end:
+        main(wrong.split())
+    assert end.value.code == 2
+
+
+def test_lists_and_descriptions_come_as_json(capsys, songs):
+    sets = said_in_json(capsys, "datasets")
+    assert [each["name"] for each in sets] == list(REGISTRY)
+    assert sets[list(REGISTRY).index("emotions")]["settings"][0] == "emotions-3"
+    assert [each["name"] for each in said_in_json(capsys, "methods")] == list(METHODS)
+    found = said_in_json(capsys, "describe", *SONGS)
+    _, candidates, _ = songs
+    assert found["label_names"] == sorted(LABELS)
+    assert found["label_counts"] == candidates.sum(axis=0).tolist()
+    assert found["candidates_a_row"] == candidates.sum(axis=1).mean()
+    assert found["true_labels_a_row"] is None
+    assert (found["instances"], found["features"], found["duplicate_rows"]) == (80, 8, 0)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_clean_gives_what_the_estimator_finds(capsys, songs, output):
+    X, candidates, _ = songs
+    said = said_in_json(capsys, "clean", *SONGS, *QUICK, "--seed", "5", "-o", output)
+    fitted = WSCPML(kind="kernel_ridge", random_state=5).fit(X, candidates)
+    found = artifacts.read(output)
+    row, label = np.nonzero(candidates)
+    if output == "out.csv":
+        found.instance = found.instance.map("{:03}".format)
+    assert found.columns.tolist() == ["instance", "label", "confidence", "keep"]
+    assert found.instance.tolist() == [f"{i:03}" for i in row]
+    assert found.label.tolist() == [sorted(LABELS)[j] for j in label]
+    np.testing.assert_allclose(found.confidence, fitted.label_confidence_[row, label], rtol=1e-9)
+    assert found.keep.tolist() == (found.confidence >= 0.5).astype(int).tolist()
+    assert said["candidates"] == len(found)
+    assert said["suspicious"] == len(fitted.find_label_issues()) == (found.keep == 0).sum()
+    assert said["estimated_noise_rate"] == pytest.approx(1 - found.confidence.mean())
+
+
+def test_clean_leaves_a_model_and_tasks_for_label_studio(capsys, songs):
+    X, candidates, _ = songs
+    extra = ["--model", "model", "--label-studio", "tasks.json"]
+    main(["clean", *SONGS, *QUICK, "-o", "out.csv", *extra])
+    said = capsys.readouterr()
+    assert "written: out.csv, model, tasks.json, tasks.xml" in said.out
+    (warning,) = said.err.splitlines()  # and no progress where there is no terminal
+    assert warning.startswith("warning: songs.csv: 3 instances have no label")
+    fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
+    np.testing.assert_allclose(load("model").predict_proba(X), fitted.predict_proba(X), rtol=1e-6)
+    table, tasks = artifacts.read("out.csv"), artifacts.read("tasks.json")
+    assert len(tasks) == table.instance[table.keep == 0].nunique()
+    assert {tag for task in tasks for tag in task["data"]["tags"]} == set(LABELS)
+    assert "&lt;b&gt;R&amp;B&lt;/b&gt;" in Path("tasks.xml").read_text()
+    main(["clean", *SONGS, *QUICK, "-o", "out.csv", "--model", "model"])  # in its place
+
+
+def test_a_directory_that_is_no_model_is_not_replaced(songs):
+    Path("music").mkdir()
+    Path("music/a.mp3").write_text("do not lose me")
+    said = refusal("clean", *SONGS, *QUICK, "-o", "out.csv", "--model", "music")
+    assert said == "music: is there, and is not just a model; name a new directory"
+    assert Path("music/a.mp3").exists()
+    assert not Path("out.csv").exists()
+
+
+def test_settings_come_from_a_file_and_single_changes(songs):
+    said = refusal("clean", *SONGS, "-o", "out.csv", "--set", "clustering.alpha=-1")
+    assert said == "settings: clustering.alpha: must be > 0, got -1"
+    Path("my.yaml").write_text("seed: 5\ndataset: ignored\n")
+    main(["clean", *SONGS, *QUICK, "--params", "my.yaml", "-o", "a.csv"])
+    main(["clean", *SONGS, *QUICK, "--seed", "5", "-o", "b.csv"])
+    main(["clean", *SONGS, *QUICK, "--seed", "6", "-o", "c.csv"])
+    a, b, c = (Path(f"{name}.csv").read_text() for name in "abc")
+    assert a == b != c
+    assert "none.yaml: is missing" in refusal(
+        "clean", *SONGS, "--params", "none.yaml", "-o", "a.csv"
+    )
+
+
+def test_a_named_setting_has_the_candidates_of_the_pipeline(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 30)
+    options = [*QUICK, "--set", "features.kernel=none", "--seed", "3"]
+    main(["clean", "yeast-7", "-o", "out.parquet", *options])
+    found, truth = pd.read_parquet("out.parquet"), REGISTRY["yeast"].load().truth
+    row, _ = np.nonzero(pad_candidates(truth, 7, stream(3, "noise")))
+    assert found.instance.tolist() == row.tolist()
+    said = refusal("clean", "yeast", "-o", "out.csv")
+    assert said.startswith("yeast: has true labels and no candidates; take one of yeast-7,")
+
+
+def test_one_instance_is_too_few(capsys):
+    Path("x.csv").write_text("a,tags\n1,rock\n")
+    said = refusal("clean", "x.csv", "--tags", "tags", "-o", "out.csv")
+    assert said == "x.csv: has 1 instances; there must be more to learn from"
+
+
+def test_audit_writes_the_page(capsys, songs, monkeypatch):
+    pages = types.ModuleType("wscpml.quality.audit")
+    pages.of = lambda fitted, title, truth: (fitted, title, truth)
+    pages.render = lambda found: f"<h1>{found[1]}</h1> {found[0].label_names_} {found[2]}"
+    monkeypatch.setitem(sys.modules, "wscpml.quality.audit", pages)
+    monkeypatch.setattr(wscpml, "audit", pages, raising=False)
+    said = said_in_json(capsys, "audit", *SONGS, *QUICK, "--html", "page.html")
+    assert said["html"] == "page.html"
+    assert said["suspicious"] > 0
+    assert Path("page.html").read_text() == f"<h1>songs.csv</h1> {sorted(LABELS)} None"
+
+
+@pytest.fixture
+def model():
+    """A model of three features and three labels in `model`, the weights of which are known."""
+    whole = Model(
+        features.fit_scaling(np.zeros((1, 3)), "none"),
+        Ridge(np.eye(3)[:, ::-1] / 4, np.full(3, 0.25)),
+        ["x", "y", "z"],
+        ["a;b", "NA", "<i>"],
+    )
+    artifacts.write_directory("model", whole.to_files())
+    return whole
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predict_gives_probabilities_and_labels_under_their_names(capsys, model, ending):
+    X = np.random.default_rng(0).normal(size=(10, 3)) * 3
+    table = pd.DataFrame(X, columns=["x", "y", "z"])[["z", "x", "y"]]
+    table.insert(1, "id", [f"{i:02}" for i in range(10)])
+    table["ignored"] = "text"
+    artifacts.write(f"one.{ending}", table[:7])
+    artifacts.write(f"two.{ending}", table[7:])
+    files = [f"one.{ending}", f"two.{ending}"]
+    output = ["--id", "id", "--separator", "|", "-o", f"out.{ending}"]
+    said = said_in_json(capsys, "predict", "model", *files, *output)
+    assert said == {"rows": 10, "labels": 3, "output": f"out.{ending}"}
+    found = artifacts.read(f"out.{ending}")
+    expected = model.predict_proba(X)
+    assert found.columns.tolist() == ["id", "a;b", "NA", "<i>", "labels"]
+    np.testing.assert_allclose(found[model.label_names], expected, rtol=1e-6)
+    names = np.array(model.label_names)
+    assert found.labels.fillna("").tolist() == ["|".join(names[p >= 0.5]) for p in expected]
+    assert found.id.tolist() == (list(range(10)) if ending == "csv" else table.id.tolist())
+
+
+def test_what_cannot_be_predicted_is_one_line_and_leaves_no_file(model):
+    rows = "x,y,z\n" + "1,2,3\n" * 5000
+    for content, message in (
+        ("x,z\n1,2\n", "new.csv: has no column y, which the model needs; its columns are x, z"),
+        (f"{rows}1,,3\n", "new.csv: row 5001, column 'y': is empty; mend that value"),
+        (f"{rows}1,2,inf\n", "new.csv: row 5001, column 'z': inf is not a finite number; mend"),
+        (f"{rows}1,fast,3\n", "new.csv: row 5001, column 'y': 'fast' is not a finite number"),
+        ("x,y,z\n", "new.csv: has no rows"),
+        ("", "new.csv: is empty"),
+    ):
+        Path("new.csv").write_text(content)
+        assert refusal("predict", "model", "new.csv", "-o", "out.csv").startswith(message)
+        assert sorted(each.name for each in Path().iterdir()) == ["model", "new.csv"]
+    assert refusal("predict", "model", "none.csv", "-o", "out.csv") == "none.csv: no such file"
+    assert refusal("predict", "none", "new.csv", "-o", "out.csv").startswith(
+        "none/weights.safetensors: is missing; `wscpml clean"
+    )
+    Path("new.csv").write_text("x,y,z,NA\n1,2,3,4\n")
+    said = refusal("predict", "model", "new.csv", "--id", "NA", "-o", "out.csv")
+    assert said == "NA: is the name of a label too; rename the column of ids"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predict_takes_no_more_memory_for_more_rows(model, ending):
+    block = pd.DataFrame(np.random.default_rng(0).normal(size=(4096, 3)), columns=list("xyz"))
+    code = (
+        "import sys; from wscpml.cli import main; main(sys.argv[1:]);"
+        "print(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0])"
+    )
+
+    def sizes(blocks):
+        """Of the file, and of the process at its peak (ru_maxrss would count its parent's)."""
+        artifacts.write(f"in.{ending}", artifacts.Parts(block for _ in range(blocks)))
+        command = ["predict", "model", f"in.{ending}", "-o", f"out.{ending}"]
+        root = str(Path(wscpml.__file__).parents[1])
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command],
+            env=os.environ | {"PYTHONPATH": root},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return Path(f"in.{ending}").stat().st_size, int(done.stdout.split()[-1]) * 1024
+
+    (file, memory), (large_file, large_memory) = sizes(20), sizes(160)
+    assert large_file - file > 10_000_000
+    assert large_memory - memory < 5_000_000

@@ -1,0 +1,84 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from wscpml.datasets import batches
+from wscpml.errors import UserError
+
+TABLE = pd.DataFrame(
+    {"b": [0.1, 1 / 3, 2], "id": ["01", "NA", "x"], "c": [7, 8, 9], "a": [1, 2, 3]}
+)
+
+
+@pytest.fixture(autouse=True)
+def two_rows_at_once(monkeypatch):
+    monkeypatch.setattr(batches, "ROWS_AT_ONCE", 2)
+
+
+def parts(path, features=("a", "b"), id=None):
+    return list(batches.read(path, list(features), id))
+
+
+def refusal(path, **options):
+    with pytest.raises(UserError) as mistake:
+        parts(path, **options)
+    text = str(mistake.value)
+    assert text.startswith(f"{path}: ")
+    assert "\n" not in text
+    return text.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_tables_come_in_parts_with_just_the_columns_that_are_needed(tmp_path, name):
+    path = tmp_path / name
+    TABLE.to_csv(path, index=False) if name == "x.csv" else TABLE.set_index("id").to_parquet(path)
+    found = parts(path, id="id")
+    assert [first for first, _ in found] == [1, 3]
+    whole = pd.concat([part for _, part in found], ignore_index=True)
+    pd.testing.assert_frame_equal(whole[["b", "id", "a"]], TABLE[["b", "id", "a"]])
+    assert whole.shape == (3, 3)
+    assert "has no column 'key'" in refusal(path, id="key")
+
+
+def test_csv_may_have_other_separators_and_a_byte_order_mark(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("\ufeffa;b\n1;2\n\n3;4\n", encoding="utf-8")
+    ((_, part),) = parts(path)
+    assert part.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_matrices_have_the_features_in_order(tmp_path):
+    X = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "x.npy", X)
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_array(X))
+    for name in ("x.npy", "x.npz"):
+        found = pd.concat([part for _, part in parts(tmp_path / name)])
+        assert found.columns.tolist() == ["a", "b"]
+        np.testing.assert_array_equal(found, X)
+    assert refusal(tmp_path / "x.npy", features="abc") == "has 2 features, the model takes 3"
+    (tmp_path / "x.svmlight").write_text("1 1:5\n1,2 1:6\n")
+    ((_, part),) = parts(tmp_path / "x.svmlight")
+    assert part.to_dict("list") == {"a": [5, 6], "b": [0, 0]}
+
+
+def test_what_cannot_be_read_is_one_line(tmp_path):
+    path = tmp_path / "x.csv"
+    assert refusal(path) == "no such file"
+    path.write_text("a,b\n")
+    assert refusal(path) == "has no rows"
+    path.write_text("")
+    assert refusal(path) == "is empty"
+    path.write_text("a,a\n1,2\n")
+    assert "column 'a' is there twice" in refusal(path)
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    assert "cannot be read" in refusal(path)
+    path.write_text("a,b\n1,2,3\n1,2,3\n")
+    assert "cannot be read" in refusal(path)
+    path.write_bytes("a,b\n1,é\n".encode("latin-1"))
+    assert "is not UTF-8 text" in refusal(path)
+    path.write_text("a,b,id\n1,2,\n")
+    assert refusal(path, id="id") == "row 1, column 'id': is empty"
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
+    assert "cannot be read" in refusal(tmp_path / "x.parquet")
+    assert "extension '.txt' is not known" in refusal(tmp_path / "x.txt")

@@ -1,0 +1,6 @@
+from tests.contract import Contract
+from wscpml.methods.ridge import KernelRidge
+
+
+class TestKernelRidge(Contract):
+    method = KernelRidge()

@@ -1,0 +1,187 @@
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA
+
+from tests.contract import small
+from tests.quality.audits import HOSTILE, an_audit
+from wscpml import WSCPML
+from wscpml.errors import UserError
+from wscpml.quality import audit, judging
+
+
+@pytest.fixture(scope="module")
+def example():
+    return an_audit()
+
+
+def data_of(page):
+    """What the page's script reads."""
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert not set(text) & set("<>&\u2028\u2029")
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (30, 50), (9, 1), (2, 2), (1, 3)])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_positions_are_those_on_the_principal_axes(shape, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape) * np.arange(1, shape[1] + 1)
+    placed, prototypes = audit.positions(
+        kind(X), np.vstack([X[:1], np.full((1, shape[1]), np.nan)])
+    )
+    assert placed.shape == (shape[0], 2)
+    kept = min(2, shape[0] - 1, shape[1])
+    if kept:
+        expected = PCA(kept).fit_transform(X)
+        np.testing.assert_allclose(abs(placed[:, :kept]), abs(expected), atol=1e-8)
+    np.testing.assert_allclose(placed[:, kept:], 0, atol=1e-6)
+    np.testing.assert_allclose(prototypes[0], placed[0], atol=1e-8)
+    assert np.isnan(prototypes[1]).all()
+
+
+def test_axes_of_many_rows_are_those_of_some_of_them(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2001, 3)) * [5, 2, 1]
+    monkeypatch.setattr(audit, "MOST_FITTED", 400)
+    placed, _ = audit.positions(X, X[:1])
+    chosen = PCA(2).fit(X[::6])
+    np.testing.assert_allclose(abs(placed), abs(chosen.transform(X)), atol=1e-8)
+
+
+def test_rows_that_are_all_alike_are_in_one_place():
+    placed, prototypes = audit.positions(np.ones((5, 3)), np.ones((2, 3)))
+    assert not placed.any()
+    assert not prototypes.any()
+
+
+def test_each_label_has_its_frequency_noise_and_confidence():
+    candidates = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.uint8)
+    confidence = np.array([[0.2, 0.9, 0], [0.4, 0, 0], [0.9, 0.8, 0], [0, 0.7, 0]])
+    truth = np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0]], np.uint8)
+    few = replace(
+        an_audit(),
+        candidates=candidates,
+        confidence=confidence,
+        truth=truth,
+        label_names=list("abc"),
+    )
+    found = audit.by_label(few).set_index("label")
+    assert found.tags.tolist() == [3, 3, 0]
+    assert found.frequency.tolist() == [0.75, 0.75, 0]
+    assert found.suspicious.tolist() == [2, 0, 0]
+    np.testing.assert_allclose(found.noise_rate, [0.5, 0.2, np.nan])
+    np.testing.assert_allclose(found.average_confidence, [0.5, 0.8, np.nan])
+    np.testing.assert_allclose(found.true_noise_rate, [1 / 3, 1 / 3, np.nan])
+    np.testing.assert_array_equal(audit.confusion(few), [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+    told = audit.summary(few)
+    assert (told.tags, told.suspicious, told.touched, told.hopeless) == (6, 2, 2, 1)
+    assert (told.false, told.precision, told.recall) == (2, 0.5, 0.5)
+    assert told.wrong_share == pytest.approx(2.1 / 6)
+
+
+def test_a_pair_far_above_chance_is_told_and_others_are_not():
+    rng = np.random.default_rng(0)
+    right = rng.random((400, 4)) < 0.3
+    wrong = ~right & (rng.random((400, 4)) < 0.1)
+    wrong[:, 3] |= ~right[:, 3] & right[:, 0] & (rng.random(400) < 0.6)
+    many = replace(
+        an_audit(),
+        candidates=(right | wrong).astype(np.uint8),
+        confidence=0.9 * right + 0.1 * wrong,
+        label_names=list("abcd"),
+    )
+    (pair,) = audit.striking_pairs(many)
+    assert (pair.false, pair.true) == ("d", "a")
+    assert pair.count == (wrong[:, 3] & right[:, 0]).sum()
+    assert pair.times > 1.5
+
+
+def test_the_calibration_curve_compares_confidence_with_truth(example):
+    curve = audit.calibration(example)
+    chosen = example.candidates == 1
+    lowest = chosen & (example.confidence < 0.1)
+    assert curve.confidence[0] == pytest.approx(example.confidence[lowest].mean())
+    assert curve.right[0] == pytest.approx(example.truth[lowest].mean())
+    assert curve.confidence.is_monotonic_increasing
+
+
+def test_the_page_asks_for_nothing_and_runs_only_its_own_script(example):
+    page = audit.render(example)
+    assert "default-src 'none'" in page
+    assert "unsafe" not in page.partition("<style>")[0]
+    assert not re.search(r"""(src|href|action)\s*=\s*["']?(?!#)""", page.partition("<style>")[0])
+    assert not re.search(r"@import|url\(", page)
+    assert page == audit.render(example)
+
+
+def test_what_comes_from_the_data_is_no_markup(example):
+    page = audit.render(example)
+    for text in (*HOSTILE[:2], "<b>title"):
+        assert text not in page
+    rows = data_of(page)["tables"][0]["rows"]
+    assert {row[1] for row in rows} == set(HOSTILE)
+    assert rows[0][:2] == example.issues.iloc[0][["instance", "label"]].tolist()
+
+
+def test_a_page_of_many_tags_stays_small_and_says_what_it_leaves_out():
+    many = an_audit(n=50_000, label_names=[f"label {j}" for j in range(12)])
+    page = audit.render(many)
+    assert len(page) < 4e6
+    left_out = len(many.issues) - audit.MOST_LISTED
+    assert f"{left_out:,} others are left out" in " ".join(page.split())
+    assert "Shown are 2,942 of the 50,000 instances" in " ".join(page.split())
+    data = data_of(page)
+    assert len(data["tables"][0]["rows"]) == audit.MOST_LISTED
+    assert len(data["map"]["points"]) == 2942
+
+
+def test_a_large_table_of_confused_labels_shows_those_that_matter():
+    page = audit.render(an_audit(n=300, label_names=[f"label {j}" for j in range(40)]))
+    assert page.count('<th scope="row"') == audit.MOST_CONFUSED
+    assert "cases are\nin other rows and columns" in page
+
+
+def test_without_truth_nothing_is_said_of_it():
+    page = audit.render(an_audit(with_truth=False))
+    assert "Calibration" not in page
+    assert "In truth" not in page
+    assert "True noise rate" not in page
+
+
+@pytest.mark.parametrize("likely", [0.9, 0.1])
+def test_all_tags_may_be_right_or_wrong(likely):
+    page = audit.render(an_audit(likely=likely))
+    assert ("no tag is more likely wrong" in page) == (likely > 0.5)
+    assert "No suspicious tag is beside one that is probably right" in page
+
+
+def test_an_audit_of_a_fitted_estimator_has_its_names(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 20)
+    X, truth, candidates = small()
+    ids = pd.Index([f"song {i}" for i in range(len(X))])
+    names = ["rock", "jazz", "pop", "folk"]
+    fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(
+        pd.DataFrame(X, ids), pd.DataFrame(candidates, ids, names)
+    )
+    made = audit.of(fitted, "songs", pd.DataFrame(truth, ids, names))
+    np.testing.assert_array_equal(made.candidates, candidates)
+    assert made.label_names == names
+    pd.testing.assert_frame_equal(made.issues, fitted.find_label_issues())
+    listed = data_of(audit.render(made))["tables"][0]["rows"]
+    for instance, label, *_, said in listed:
+        right = truth[ids.get_loc(instance), names.index(label)] == 1
+        assert said == ("right" if right else "wrong")
+    with pytest.raises(UserError, match="it is 59 x 4, and the labels that were fitted are 60 x 4"):
+        audit.of(fitted, "songs", truth[1:])
+
+
+def test_one_column_of_two_classes_can_be_audited(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 20)
+    X, _, candidates = small()
+    fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates[:, 0])
+    assert "1 label." in audit.render(audit.of(fitted, "one"))

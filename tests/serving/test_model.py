@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from wscpml import artifacts
+from wscpml.algorithm import features
+from wscpml.algorithm.network import Network
+from wscpml.algorithm.ridge import Ridge
+from wscpml.errors import UserError
+from wscpml.serving.model import Model, load, with_even_odds_at
+
+
+def heads(d):
+    rng = np.random.default_rng(0)
+    shapes = ((d, 8), 8, (4, 2), 4)
+    yield Network(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
+    yield Ridge(rng.normal(size=(d, 4)), rng.normal(size=4))
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "rbf", "none"])
+def test_a_model_read_back_predicts_the_same(tmp_path, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    feature_map = features.fit(X, "quantile", kernel, 5, 0.5, 1.0, rng)
+    for head in heads(feature_map.size):
+        model = Model(feature_map, head, list("abc"), list("wxyz"))
+        artifacts.write_directory(tmp_path / "model", model.to_files())
+        again = load(tmp_path / "model")
+        assert type(again.head) is type(head)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert (again.feature_names, again.label_names) == (list("abc"), list("wxyz"))
+
+
+def test_a_head_with_even_odds_elsewhere_has_a_half_there_and_the_same_order():
+    X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32) / 4
+    for head in heads(3):
+        before = head.predict_proba(X)
+        after = with_even_odds_at(0.7, head).predict_proba(X)
+        np.testing.assert_array_equal(after >= 0.5, before >= 0.7)
+        np.testing.assert_array_equal(after.argsort(axis=None), before.argsort(axis=None))
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A directory with a model of two features and four labels."""
+    feature_map = features.fit_scaling(np.zeros((3, 2)), "none")
+    model = Model(feature_map, next(heads(2)), list("ab"), list("wxyz"))
+    artifacts.write_directory(tmp_path / "model", model.to_files())
+    return tmp_path / "model"
+
+
+def refusal(directory):
+    with pytest.raises(UserError) as mistake:
+        load(directory)
+    text = str(mistake.value)
+    assert text.startswith(str(directory))
+    assert text.endswith(
+        "`wscpml clean ... --model DIR` makes one, `dvc repro` that of the pipeline"
+    )
+    assert "\n" not in text
+    return text
+
+
+def rename(stored, **changes):
+    names = artifacts.read(stored / "names.json") | changes
+    artifacts.write(stored / "names.json", {k: v for k, v in names.items() if v is not None})
+
+
+def test_a_model_of_another_version_is_told(stored):
+    rename(stored, format=2)
+    assert "its format is 2, and this version of wscpml reads 1" in refusal(stored)
+    rename(stored, format=None)
+    assert "its format is none, and this version of wscpml reads 1" in refusal(stored)
+
+
+def test_what_is_no_model_is_told(stored, tmp_path):
+    assert "nothing/weights.safetensors: is missing" in refusal(tmp_path / "nothing")
+    weights = stored / "weights.safetensors"
+    assert "is missing" in refusal(weights)
+    rename(stored, features=["a"])
+    assert "its names and its weights are of different models" in refusal(stored)
+    rename(stored, features=["a", "b"], kind="kernel_ridge")
+    assert "its weights are not those of a model" in refusal(stored)
+    (stored / "names.json").write_text("[]\n")
+    assert "names.json is not that of a model" in refusal(stored)
+    weights.write_bytes(weights.read_bytes()[:-9])
+    assert "is damaged or cut off" in refusal(stored)

@@ -1,0 +1,182 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+
+from stages import track
+from tests.conftest import ROOT
+from wscpml import artifacts, settings
+from wscpml.algorithm import features
+from wscpml.algorithm.network import Network
+from wscpml.errors import UserError
+from wscpml.serving import tracking
+from wscpml.serving.model import Model
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A new project without a store."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def test_the_store_is_a_sqlite_file_in_the_project_wherever_dvc_runs(store, monkeypatch):
+    monkeypatch.chdir("/")
+    assert tracking.store_uri() == f"sqlite:///{store}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.invalid:5000")
+    assert tracking.store_uri() == "http://example.invalid:5000"
+
+
+def test_telemetry_is_off():
+    from mlflow.telemetry.utils import is_telemetry_disabled
+
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
+    assert is_telemetry_disabled()
+
+
+def test_processes_that_start_together_on_a_new_store_all_succeed(store):
+    code = (
+        "from wscpml import tracking as t; t.mlflow.set_tracking_uri(t.store_uri());"
+        "print(t._experiment_id('shared'))"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    done = [(process.communicate(), process.returncode) for process in started]
+    assert [code for _, code in done] == [0, 0, 0], done
+    assert len({out for (out, _), _ in done}) == 1
+    mlflow.set_tracking_uri(tracking.store_uri())
+    found = mlflow.get_experiment_by_name("shared")
+    assert found.artifact_location == (store / "mlruns").as_uri()
+
+
+def a_result(model: Path, **changes) -> tracking.Result:
+    """A result with a model of one feature and one label."""
+    one = np.ones((1, 1), np.float32)
+    network = Network(one, one[0], one, one[0])
+    whole = Model(features.fit_scaling(one, "none"), network, ["x"], ["y"])
+    artifacts.write_directory(model, whole.to_files())
+    result = tracking.Result(
+        name="a run",
+        params={},
+        metrics={},
+        courses={},
+        tags={},
+        files=[],
+        model=model,
+        example=np.zeros((1, 1)),
+        dataset="none",
+        digest="0",
+        sizes={"instances": 1},
+    )
+    return replace(result, **changes)
+
+
+def test_a_server_that_cannot_be_reached_is_one_clear_line(store, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://someone:secret@127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    text = failure(store)
+    assert text.startswith("MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1")
+    assert "secret" not in text
+
+
+def failure(store) -> str:
+    with pytest.raises(UserError) as mistake:
+        tracking.log_run(a_result(store / "model"), "none")
+    text = str(mistake.value)
+    assert "stay cached" in text
+    assert "\n" not in text
+    assert len(text) < 500
+    return text
+
+
+def test_a_store_that_is_damaged_or_needs_a_driver_is_one_clear_line(store, monkeypatch):
+    (store / "mlflow.db").write_text("this is no database, but it is long enough to be read as one")
+    assert f"MLflow at sqlite:///{store}/mlflow.db failed (" in failure(store)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mysql+nodriver://someone:secret@127.0.0.1/x")
+    assert "secret" not in failure(store)
+
+
+def test_a_run_that_cannot_be_logged_whole_is_not_left_half(store, tmp_path):
+    whole = a_result(store / "model", metrics={"average_precision": 0.5})
+    run_id = tracking.log_run(whole, "none")
+    with pytest.raises(UserError, match="nothing.csv: is missing"):
+        tracking.log_run(replace(whole, files=[Path("nothing.csv")]), "none")
+    with pytest.raises(UserError, match="MLFLOW_TRACKING_URI"):
+        tracking.log_run(replace(whole, metrics={"not / a ? name": 1.0}), "none")
+    found = mlflow.search_runs(search_all_experiments=True)
+    assert found.run_id.tolist() == [run_id]
+
+
+def test_a_method_without_a_model_is_logged_without_one(store):
+    run_id = tracking.log_run(replace(a_result(store / "model"), model=None), "none")
+    assert not mlflow.get_run(run_id).outputs.model_outputs
+
+
+def test_the_logged_model_needs_little_of_this_project(store):
+    run_id = tracking.log_run(a_result(store / "model"), "none")
+    (output,) = mlflow.get_run(run_id).outputs.model_outputs
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'sklearn', 'dvc', 'river', 'matplotlib', 'pooch', 'tqdm.auto'):\n"
+        "    sys.modules[name] = None\n"
+        "import mlflow, pandas as pd\n"
+        f"model = mlflow.pyfunc.load_model('models:/{output.model_id}')\n"
+        "print(model.predict(pd.DataFrame({'x': [1.0]})).y[0])\n"
+    )
+    env = {"MLFLOW_TRACKING_URI": tracking.store_uri(), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], env=env, cwd=store, capture_output=True, text=True
+    )
+    expected = 1 / (1 + np.exp(-(np.tanh(2) + 1)))
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-6)
+
+
+def test_names_that_mlflow_would_refuse_are_made_fit():
+    assert track.metric_name("label.R&B (80s)/é") == "label.R_B _80s__é"
+
+
+def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monkeypatch, capsys):
+    started = []
+    monkeypatch.setattr(os, "execv", lambda _, command: started.append(command[1:]))
+    tracking.open_pages("5001")
+    command = started.pop()
+    assert command[:3] == ["-m", "mlflow", "ui"]
+    assert command[3:5] == ["--backend-store-uri", f"sqlite:///{store}/mlflow.db"]
+    assert command[5:] == ["--host", "127.0.0.1", "--port", "5001"]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.invalid:5000")
+    tracking.open_pages()
+    assert started == []
+    assert "MLFLOW_TRACKING_URI" in capsys.readouterr().out
+
+
+def test_nested_settings_become_dotted_names():
+    assert track.flat({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_a_run_is_named_by_what_tells_it_apart():
+    committed = settings.load(ROOT / "params.yaml")
+    assert track.run_name(committed, False, None) == "wsc-pml yeast-9 alpha=10 beta=10"
+    other = committed.model_copy(update={"method": "pml-ni"})
+    assert track.run_name(other, True, "gauge-here") == "pml-ni yeast (gauge-here)"
+
+
+def test_a_model_is_registered_if_it_is_to_be(store):
+    result = a_result(store / "model")
+    for version in ("1", "2"):
+        run_id = tracking.log_run(result, "none", register_as="songs")
+        found = mlflow.MlflowClient().get_model_version("songs", version)
+        assert found.run_id == run_id
+    assert mlflow.pyfunc.load_model("models:/songs/2").predict(pd.DataFrame({"x": [1.0]})).size == 2

@@ -1,0 +1,188 @@
+"""The command `wscpml`: what can be asked for; commands.py does it."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from wscpml.errors import UserError
+
+TABLES = (".csv", ".parquet")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command; a user's mistake is told in plain lines, exit 1."""
+    options = _parser().parse_args(arguments)
+    from wscpml.cli import commands
+
+    try:
+        getattr(commands, options.command)(options)
+        sys.stdout.flush()
+    except UserError as mistake:
+        sys.exit(str(mistake))
+    except BrokenPipeError:  # who reads, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="wscpml",
+        description="Partial multi-label learning: which of your tags are wrong, and a model that "
+        "ignores those.",
+        epilog="examples:\n"
+        "  wscpml describe songs.csv --tags tags --id song\n"
+        "  wscpml clean songs.csv --tags tags --id song -o clean.csv --model songs-model\n"
+        "  wscpml audit songs.csv --tags tags --id song --html report.html\n"
+        "  wscpml predict songs-model new.csv --id song -o predicted.csv\n"
+        "  wscpml COMMAND --help\n"
+        "\n"
+        "exit status: 0 all went well, 1 a mistake in data or settings, 2 one in the command",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def command(name: str, does: str, *examples: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=does,
+            description=does[0].upper() + does[1:] + ".",
+            epilog="\n  ".join(["examples:", *examples]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    describe = command(
+        "describe",
+        "say what is understood of a data set, before anything runs",
+        "wscpml describe emotions",
+        "wscpml describe songs.csv --tags tags --id song",
+        "wscpml describe x.parquet tags.csv --id song --json",
+    )
+    _take_data(describe)
+
+    clean = command(
+        "clean",
+        "give every tag a confidence and a decision, and train a model without the wrong ones",
+        "wscpml clean songs.csv --tags tags --id song -o clean.csv",
+        "wscpml clean x.parquet tags.csv --id song -o clean.parquet --model songs-model",
+        "wscpml clean emotions-4 -o clean.csv --set classifier.kind=kernel_ridge --seed 1",
+        "wscpml clean songs.csv --tags tags -o clean.csv --label-studio tasks.json",
+    )
+    _take_data(clean)
+    _take_settings(clean)
+    _take_output(clean)
+    clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
+    clean.add_argument(
+        "--label-studio",
+        type=_path(".json"),
+        metavar="FILE",
+        help="write the suspicious tags as Label Studio tasks (.json), the most suspicious first, "
+        "and beside it the labeling interface for them (.xml)",
+    )
+
+    audit = command(
+        "audit",
+        "write a page about the tags: label by label, what to review first, and a map",
+        "wscpml audit songs.csv --tags tags --id song --html report.html",
+        "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
+    )
+    _take_data(audit)
+    _take_settings(audit)
+    audit.add_argument(
+        "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
+    )
+
+    predict = command(
+        "predict",
+        "predict the labels of new rows; files may be larger than memory",
+        "wscpml predict songs-model new.csv --id song -o predicted.csv",
+        "wscpml predict models/wsc-pml/classifier day1.parquet day2.parquet -o predicted.parquet",
+    )
+    predict.add_argument("model", type=Path, metavar="MODEL", help="a model's directory")
+    predict.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="features, by the names that the model knows; other columns are ignored",
+    )
+    predict.add_argument("--id", metavar="COLUMN", help="names the instances; is kept")
+    predict.add_argument("--separator", default=";", help="between predicted labels (default ;)")
+    _take_output(predict)
+
+    datasets = command(
+        "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
+    )
+    fetch = command(
+        "fetch", "get the files of named data sets, checked", "wscpml fetch emotions birds"
+    )
+    fetch.add_argument("names", nargs="+", metavar="NAME", help="see `wscpml datasets`")
+    methods = command(
+        "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
+    )
+
+    for each in (describe, clean, audit, predict, datasets, methods):
+        each.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def _take_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("features", metavar="FILE|NAME", help="features, or a named data set")
+    command.add_argument(
+        "candidates", nargs="?", type=Path, metavar="CANDIDATES", help="if in another file"
+    )
+    command.add_argument("--truth", type=Path, metavar="FILE", help="the true labels, if known")
+    command.add_argument("--id", metavar="COLUMN", help="names the instances")
+    command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
+    command.add_argument("--separator", default=";", help="between those labels (default ;)")
+    command.add_argument("--label-count", type=int, metavar="Q", help="last attributes of ARFF")
+
+
+def _take_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--params",
+        type=Path,
+        metavar="FILE",
+        help="take seed, features, confidence, clustering and classifier from a params.yaml",
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a single one of these, such as classifier.kind=kernel_ridge",
+    )
+    command.add_argument(
+        "--seed",
+        dest="set",
+        action="append",
+        type="seed={}".format,
+        metavar="N",
+        help="of all randomness, and of the noise of a named setting; the same as --set seed=N",
+    )
+
+
+def _take_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-o",
+        "--output",
+        type=_path(*TABLES),
+        required=True,
+        metavar="FILE",
+        help="the table to write, .csv or .parquet",
+    )
+
+
+def _path(*endings: str) -> Any:
+    """A type for argparse: a path that ends as it should, or else wrong usage."""
+
+    def path(text: str) -> Path:
+        if Path(text).suffix not in endings:
+            raise argparse.ArgumentTypeError(f"{text}: must end in {' or '.join(endings)}")
+        return Path(text)
+
+    return path
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""What each command of `wscpml` does. Slow imports are where they are used: a list is quick."""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wscpml.datasets.dataset import Dataset, check
+from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from wscpml.estimator import WSCPML
+
+
+def datasets(options: Namespace) -> None:
+    """List the named data sets."""
+    found: list[dict[str, Any]] = []
+    for name, entry in REGISTRY.items():
+        try:
+            where = entry.availability()
+        except UserError as mistake:
+            where = f"damaged: {mistake} "
+        found.append(
+            {
+                "name": name,
+                "instances": entry.instances,
+                "features": entry.dimensions,
+                "labels": entry.labels,
+                "true_a_row": entry.average_true,
+                "candidates_a_row": entry.average_candidates,
+                "where": where,
+                "settings": [f"{name}-{r}" for r in entry.levels],
+                "note": entry.note,
+            }
+        )
+    head = f"{'name':15}{'n':>6}{'d':>6}{'q':>5}{'true':>6}{'cand.':>7}  {'where':10}settings; note"
+    lines = [
+        f"{each['name']:15}{each['instances']:6}{each['features']:6}{each['labels']:5}"
+        f"{each['true_a_row']:6.2f}{_decimals(each['candidates_a_row']):>7}  {each['where']:10}"
+        + "; ".join(filter(None, [", ".join(each["settings"]), each["note"]]))
+        for each in found
+    ]
+    _tell(options, found, head, *lines)
+
+
+def fetch(options: Namespace) -> None:
+    """Get the files of named data sets."""
+    from wscpml.datasets.files import get
+
+    names = [_set_behind(name) for name in options.names]
+    unknown = [name for name in names if name not in REGISTRY]
+    if unknown:
+        raise UserError(f"{unknown[0]}: no such data set; known are {', '.join(REGISTRY)}")
+    for name in names:
+        places = [str(get(file)) for file in REGISTRY[name].files]
+        print(f"{name}: {', '.join(places) or 'built in'}")
+
+
+def methods(options: Namespace) -> None:
+    """List the methods."""
+    from wscpml.methods import METHODS, method
+
+    found = [
+        {"name": name, "title": method(name).TITLE, "source": method(name).SOURCE}
+        for name in METHODS
+    ]
+    head = f"{'name':12}{'title':14}source"
+    lines = [f"{each['name']:12}{each['title']:14}{each['source']}" for each in found]
+    _tell(options, found, head, *lines)
+
+
+def describe(options: Namespace) -> None:
+    """Say what is understood of a data set."""
+    from wscpml.datasets import description
+
+    data, warnings = _read(options)
+    if not options.json:
+        print(description.describe(data))
+        for warning in warnings:
+            print(f"warning: {warning}")
+        return
+    constant = description._constant(data.features)
+    summary = {
+        **_sizes(data),
+        "label_names": data.label_names,
+        "feature_names": data.feature_names,
+        "share_not_0": description._filled(data.features),
+        "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
+        "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
+        "candidates_a_row": _average(data.candidates),
+        "true_labels_a_row": _average(data.truth),
+        "rows_without_label": int((data.labels.max(axis=1) == 0).sum()),
+        "label_counts": data.labels.sum(axis=0).tolist(),
+        "warnings": warnings,
+    }
+    _tell(options, summary)
+
+
+def clean(options: Namespace) -> None:
+    """Write every candidate with its confidence and whether to keep it; and a model."""
+    from wscpml import artifacts
+    from wscpml.quality import review
+    from wscpml.serving.model import Model
+
+    if options.model:
+        _refuse_to_replace(options.model, Model.FILES)
+    data, fitted, warnings = _fitted(options)
+    assert data.candidates is not None
+    decided = review.decisions(
+        data.instance_ids, data.label_names, data.candidates, fitted.quality_.confidence
+    )
+    files = {"output": options.output}
+    if options.model:
+        trained = Model(fitted.map_, fitted.head_, data.feature_names, data.label_names)
+        artifacts.write_directory(options.model, trained.to_files())
+        files["model"] = options.model
+    if options.label_studio:
+        files["label_studio"] = options.label_studio
+        files["label_studio_config"] = options.label_studio.with_suffix(".xml")
+        config = review.label_studio_config(data.label_names)
+        tasks = review.label_studio_tasks(decided, f"wscpml {version('wscpml')}")
+        artifacts.write(files["label_studio"], tasks)
+        artifacts.write(files["label_studio_config"], config)
+    artifacts.write(options.output, decided)
+    _tell_found(options, data, decided, files, warnings)
+
+
+def audit(options: Namespace) -> None:
+    """Write the page about a data set's labels."""
+    from wscpml import artifacts
+    from wscpml.quality import audit, review
+
+    data, fitted, warnings = _fitted(options)
+    assert data.candidates is not None
+    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    decided = review.decisions(
+        data.instance_ids, data.label_names, data.candidates, fitted.quality_.confidence
+    )
+    _tell_found(options, data, decided, {"html": options.html}, warnings)
+
+
+def predict(options: Namespace) -> None:
+    """Predict the rows of files, part by part."""
+    from tqdm import tqdm
+
+    from wscpml import artifacts
+    from wscpml.datasets import batches
+    from wscpml.serving import prediction
+    from wscpml.serving.model import load
+
+    model = load(options.model)
+    if options.id in model.label_names:
+        raise UserError(f"{options.id}: is the name of a label too; rename the column of ids")
+    column = prediction.labels_column(model)
+    done: list[int] = []  # rows of each part
+
+    def parts() -> "Iterator[pd.DataFrame]":
+        for path in options.files:
+            for first, part in batches.read(path, model.feature_names, options.id):
+                predicted = prediction.table(model, part, str(path), first)
+                predicted[column] = predicted[column].map(options.separator.join)
+                if options.id is not None:
+                    predicted.insert(0, options.id, part[options.id])
+                yield predicted
+                bar.update(len(part))
+                done.append(len(part))
+
+    with tqdm(desc="predicting", unit=" rows", disable=None, leave=False) as bar:
+        artifacts.write(options.output, artifacts.Parts(parts()))
+    summary = {"rows": sum(done), "labels": len(model.label_names), "output": str(options.output)}
+    _tell(options, summary, f"{options.output}: {sum(done)} rows")
+
+
+def _read(options: Namespace) -> tuple[Dataset, list[str]]:
+    """A person's files or a named data set, and what may be wrong with it."""
+    from wscpml.datasets import own
+
+    name = _set_behind(options.features)
+    parts = ("candidates", "truth", "id", "tags", "separator", "label_count")
+    given = {key: getattr(options, key) for key in parts}
+    if name in REGISTRY:
+        extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
+        if extra:
+            raise UserError(f"{name}: is a named data set; {extra[0]} is for files of your own")
+        data = REGISTRY[name].load()
+    else:
+        data = own.load(own.Sources(Path(options.features), **given))
+    return data, check(data, options.features)
+
+
+def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
+    """The data with their candidates, and the estimator fitted to them."""
+    import pandas as pd
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from wscpml import WSCPML, settings
+    from wscpml.arrays import compact
+
+    chosen = settings.for_estimator(WSCPML().get_params(), options.params, options.set)
+    with _shown("reading"):
+        data, warnings = _read(options)
+    if data.candidates is None:
+        data = replace(data, candidates=_padded(data, options.features, chosen["random_state"]))
+    n = len(data.instance_ids)
+    if n < WSCPML.FEWEST_ROWS:
+        raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
+    candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+    with (
+        _shown(f"judging {int(data.candidates.sum())} candidates"),  # type: ignore[union-attr]
+        threadpool_limits(1, "blas"),  # sums in another order would be other bytes
+    ):
+        fitted = WSCPML(**chosen).fit(compact(data.features), candidates)
+    return data, fitted, warnings
+
+
+def _padded(data: Dataset, name: str, seed: int) -> Any:
+    """The candidates of one of the paper's settings, as the pipeline makes them."""
+    from wscpml.datasets import noise
+    from wscpml.randomness import stream
+
+    if name not in BENCHMARKS:
+        levels = ", ".join(f"{name}-{r}" for r in REGISTRY[name].levels)
+        raise UserError(f"{name}: has true labels and no candidates; take one of {levels}")
+    return noise.pad_candidates(data.truth, BENCHMARKS[name][1], stream(seed, "noise"))  # type: ignore[arg-type]
+
+
+def _refuse_to_replace(directory: Path, ours: tuple[str, ...]) -> None:
+    """A directory is replaced as a whole: not one that holds anything but a model."""
+    if not directory.exists():
+        return
+    if not directory.is_dir() or {file.name for file in directory.iterdir()} - set(ours):
+        raise UserError(f"{directory}: is there, and is not just a model; name a new directory")
+
+
+def _tell_found(
+    options: Namespace,
+    data: Dataset,
+    decided: "pd.DataFrame",
+    files: dict[str, Path],
+    warnings: list[str],
+) -> None:
+    suspicious = int((decided.keep == 0).sum())
+    noise = 1 - float(decided.confidence.mean()) if len(decided) else None
+    summary = {
+        **_sizes(data),
+        "candidates": len(decided),
+        "suspicious": suspicious,
+        "estimated_noise_rate": noise,
+        **{name: str(path) for name, path in files.items()},
+        "warnings": warnings,
+    }
+    if not options.json:
+        for warning in warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+    _tell(
+        options,
+        summary,
+        f"{len(decided)} candidates of {len(data.instance_ids)} instances: "
+        f"{suspicious} are rather false than true",
+        f"written: {', '.join(map(str, files.values()))}",
+    )
+
+
+def _tell(options: Namespace, result: Any, *lines: str) -> None:
+    print(json.dumps(result) if options.json else "\n".join(lines))
+
+
+def _sizes(data: Dataset) -> dict[str, int]:
+    n, d = data.features.shape
+    return {"instances": n, "features": d, "labels": len(data.label_names)}
+
+
+def _average(labels: Any) -> float | None:
+    return None if labels is None else float(labels.sum(axis=1).mean())
+
+
+def _decimals(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _set_behind(name: str) -> str:
+    """The data set of one of the paper's settings: emotions for emotions-3."""
+    return BENCHMARKS.get(name, (name, 0))[0]
+
+
+@contextmanager
+def _shown(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done, for as long as it is."""
+    from tqdm import tqdm
+
+    with tqdm(bar_format=f"{what} ...", disable=None, leave=False):
+        yield

@@ -1,0 +1,354 @@
+"""The audit: which tags are probably wrong, as one page that needs nothing else."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.linalg import eigh
+
+from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
+from wscpml.errors import UserError
+from wscpml.quality.issues import EVEN, ranked
+from wscpml.quality.judging import noise_rates
+
+MOST_LISTED = 5000  # suspicious tags in the page
+MOST_POINTS = 3000  # instances on the map
+MOST_CONFUSED = 12  # rows, and columns, of the table of confused labels
+MOST_FITTED = 1000  # rows that the axes of the map are fitted on
+MOST_TOLD = 3  # labels, or pairs of them, that are named in words
+GRID = 1000  # steps of a coordinate on the map
+BINS = 10  # of the calibration curve
+ENOUGH = 10  # tags that a label needs for its noise rate to be told in words
+STANDS_OUT = 4  # deviations above chance
+CLEAR = 0.1  # below this confidence hardly any tag is true
+SHADES = 5
+PROBABILITY = "the estimated probability that a tag is right"
+
+COLUMNS = {  # of both tables: what people read, and how it is shown
+    "instance": ("Instance", "text"),
+    "label": ("Label", "text"),
+    "confidence": ("Confidence", "confidence"),
+    "nearest": ("Nearest prototypes", "text"),
+    "prototype_rank": ("Rank of its prototype", "count"),
+    "competing": ("Likelier labels of the instance", "text"),
+    "truth": ("In truth", "text"),
+    "tags": ("Tags", "count"),
+    "frequency": ("Share of the instances", "share"),
+    "suspicious": ("Suspicious tags", "count"),
+    "noise_rate": ("Estimated noise rate", "share"),
+    "average_confidence": ("Average confidence", "confidence"),
+    "true_noise_rate": ("True noise rate", "share"),
+}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the page tells of n instances and q labels."""
+
+    title: str
+    instances: "pd.Index[Any]"  # n ids
+    label_names: list[str]
+    candidates: Array  # (n, q)
+    confidence: Array  # (n, q), 0 where a label is no candidate
+    issues: pd.DataFrame  # as `WSCPML.find_label_issues` gives it
+    positions: Array  # (n, 2), of the instances on a map
+    prototypes: Array  # (q, 2), of the labels on the same map; NaN for a label without any
+    truth: Array | None = None  # (n, q)
+    meaning: str = PROBABILITY  # of the confidence
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A false label that comes with a true one more often than by chance."""
+
+    false: str
+    true: str
+    count: int
+    times: float  # as often as by chance
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures that the page begins with; the last three are known with the truth alone."""
+
+    instances: int
+    tags: int
+    labels: int
+    wrong: int  # tags, by the sum of the confidences
+    wrong_share: float
+    suspicious: int
+    certain: int  # tags that are hardly true
+    touched: int  # instances with a suspicious tag
+    hopeless: int  # those of them on which no tag is probably right
+    worst: list[dict[Any, Any]]  # rows of `by_label`
+    false: int | None
+    precision: float | None
+    recall: float | None
+
+
+def of(estimator: Any, title: str, truth: Any = None) -> Audit:
+    """The audit of the rows that a WSCPML was fitted to, with their truth if it is known."""
+    candidates = estimator._Y
+    truth = None if truth is None else np.asarray(truth)
+    if truth is not None and truth.shape != candidates.shape:
+        given, fitted = (" x ".join(map(str, each.shape)) for each in (truth, candidates))
+        raise UserError(
+            f"truth: it is {given}, and the labels that were fitted are {fitted}; "
+            "give it for the same rows and labels"
+        )
+    placed, prototypes = estimator._positions
+    return Audit(
+        title,
+        estimator.instances_,
+        estimator.label_names_,
+        candidates,
+        estimator.quality_.confidence,
+        estimator.find_label_issues(),
+        placed,
+        prototypes,
+        truth,
+    )
+
+
+def positions(scaled: Matrix, prototypes: Array) -> tuple[Array, Array]:
+    """Rows ``(n, d)`` and prototypes ``(q, d)`` on the two principal axes of the rows.
+
+    The axes are those of all rows, or of evenly spaced ones of very many.
+    """
+    sample = scaled[:: -(-scaled.shape[0] // MOST_FITTED)]
+    m, d = sample.shape
+    mean = np.asarray(sample.mean(axis=0)).ravel()
+    if d <= m:
+        square = to_dense(sample.T @ sample) - m * np.outer(mean, mean)
+    else:  # between rows, which are fewer
+        square = to_dense(sample @ sample.T)
+        square = square - square.mean(axis=0)
+        square -= square.mean(axis=1, keepdims=True)
+    size = len(square)
+    _, strongest = eigh(square, subset_by_index=[max(size - 2, 0), size - 1])
+    axes = np.zeros((d, 2))
+    axes[:, : strongest.shape[1]] = (strongest if d <= m else sample.T @ strongest)[:, ::-1]
+    axes *= np.sign(axes[abs(axes).argmax(axis=0), [0, 1]])
+    lengths = np.linalg.norm(axes, axis=0)
+    axes = np.divide(axes, lengths, out=np.zeros_like(axes), where=lengths > 0)
+    blocks = row_blocks(scaled.shape[0], ROWS_AT_ONCE)
+    placed = np.vstack([scaled[rows] @ axes for rows in blocks]) - mean @ axes
+    return placed, (prototypes - mean) @ axes
+
+
+def by_label(audit: Audit) -> pd.DataFrame:
+    """Frequency, noise and confidence of each label, a row each."""
+    tags = audit.candidates.sum(axis=0)
+    rates = noise_rates(audit.confidence, audit.candidates)
+    table = pd.DataFrame(
+        {
+            "label": audit.label_names,
+            "tags": tags,
+            "frequency": tags / len(audit.candidates),
+            "suspicious": _suspicious(audit).sum(axis=0),
+            "noise_rate": rates,
+            "average_confidence": 1 - rates,
+        }
+    )
+    if audit.truth is not None:
+        table["true_noise_rate"] = noise_rates(audit.truth * audit.candidates, audit.candidates)
+    return table
+
+
+def confusion(audit: Audit) -> Array:
+    """How often a suspicious tag (row) is beside one that is probably right (column), (q, q)."""
+    wrong, right = (
+        sparse.csr_array(each.astype(np.int64))
+        for each in (_suspicious(audit), audit.confidence >= EVEN)
+    )
+    return (wrong.T @ right).toarray()
+
+
+def striking_pairs(audit: Audit) -> list[Pair]:
+    """The pairs of `confusion` that are far above chance, those first that explain most tags."""
+    counts = confusion(audit)
+    wrong, right = _suspicious(audit).sum(axis=0), (audit.confidence >= EVEN).sum(axis=0)
+    expected = np.outer(wrong, right) / len(audit.candidates)
+    excess = counts - expected
+    false, true = np.nonzero(excess > STANDS_OUT * np.sqrt(np.maximum(expected, 1)))
+    first = np.argsort(-excess[false, true], kind="stable")[:MOST_TOLD]
+    names = audit.label_names
+    return [
+        Pair(names[j], names[k], int(counts[j, k]), float(counts[j, k] / expected[j, k]))
+        for j, k in zip(false[first].tolist(), true[first].tolist(), strict=True)
+    ]
+
+
+def calibration(audit: Audit) -> pd.DataFrame:
+    """Mean confidence and share of right tags, per tenth of confidence that has any."""
+    from sklearn.calibration import calibration_curve
+
+    assert audit.truth is not None
+    chosen = audit.candidates == 1
+    right, said = calibration_curve(audit.truth[chosen], audit.confidence[chosen], n_bins=BINS)
+    return pd.DataFrame({"confidence": said, "right": right})
+
+
+def render(audit: Audit) -> str:
+    """The page: HTML that asks for no other file and runs no script but its own."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_packaged),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters |= {"counted": counted, "percent": percent}
+    style, script = _packaged("audit.css"), _packaged("audit.js")
+    return environment.get_template("audit.html.j2").render(
+        audit=audit,
+        summary=summary(audit),
+        tables=[_tags(audit), _labels(audit)],
+        confused=_confused(audit),
+        pairs=striking_pairs(audit),
+        points=_map(audit),
+        calibration=None if audit.truth is None else calibration(audit).to_dict("records"),
+        columns=COLUMNS,
+        even=EVEN,
+        clear=CLEAR,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def summary(audit: Audit) -> Summary:
+    """The figures that the page begins with."""
+    labels, chosen, suspicious = by_label(audit), audit.candidates == 1, _suspicious(audit)
+    known = labels[labels.tags >= ENOUGH]
+    worst = (known if len(known) else labels[labels.tags > 0]).nlargest(MOST_TOLD, "noise_rate")
+    touched, wrong = suspicious.any(axis=1), float((1 - audit.confidence[chosen]).sum())
+    tags, flagged = int(chosen.sum()), int(suspicious.sum())
+    false = precision = recall = None
+    if audit.truth is not None:
+        found = chosen & (audit.truth == 0)
+        hits, false = int((suspicious & found).sum()), int(found.sum())
+        precision, recall = hits / max(flagged, 1), hits / max(false, 1)
+    return Summary(
+        instances=len(chosen),
+        tags=tags,
+        labels=len(labels),
+        wrong=round(wrong),
+        wrong_share=wrong / max(tags, 1),
+        suspicious=flagged,
+        certain=int((chosen & (audit.confidence < CLEAR)).sum()),
+        touched=int(touched.sum()),
+        hopeless=int((touched & ~(audit.confidence >= EVEN).any(axis=1)).sum()),
+        worst=worst.to_dict("records"),
+        false=false,
+        precision=precision,
+        recall=recall,
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts."""
+    return f"{number:,} {noun}" + "s" * (number != 1)
+
+
+def percent(share: float) -> str:
+    """A share for people; what is small is not told to be nothing."""
+    return "under 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _suspicious(audit: Audit) -> Array:
+    return (audit.candidates == 1) & (audit.confidence < EVEN)
+
+
+def _tags(audit: Audit) -> dict[str, Any]:
+    """The table of suspicious tags as the page's script takes it."""
+    listed = audit.issues.head(MOST_LISTED)
+    listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
+    if audit.truth is not None:
+        true = audit.truth[ranked(audit.confidence, audit.candidates)] == 1
+        listed["truth"] = np.where(true[:MOST_LISTED], "right", "wrong")
+    return _table("tags", listed, ("confidence", "ascending")) | {
+        "left_out": len(audit.issues) - len(listed)
+    }
+
+
+def _labels(audit: Audit) -> dict[str, Any]:
+    worst_first = by_label(audit).sort_values("noise_rate", ascending=False, kind="stable")
+    return _table("labels", worst_first, ("noise_rate", "descending"))
+
+
+def _table(name: str, table: pd.DataFrame, sorted_by: tuple[str, str]) -> dict[str, Any]:
+    """A table as columns and rows of plain values; of numbers three digits, for people."""
+    return {
+        "name": name,
+        "sorted": sorted_by,
+        "columns": [(column, *COLUMNS[column]) for column in map(str, table)],
+        "rows": [list(map(_plain, row)) for row in table.itertuples(index=False, name=None)],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else float(f"{value:.3g}")
+
+
+def _confused(audit: Audit) -> dict[str, Any]:
+    """The part of the table of confused labels that has most in it."""
+    counts = confusion(audit)
+    rows = [j for j in np.argsort(-counts.sum(axis=1), kind="stable") if counts[j].any()]
+    rows = rows[:MOST_CONFUSED]
+    sums = counts[rows].sum(axis=0)
+    columns = [k for k in np.argsort(-sums, kind="stable")[:MOST_CONFUSED] if sums[k]]
+    most = counts.max(initial=1)
+    return {
+        "columns": [audit.label_names[k] for k in columns],
+        "rows": [
+            (
+                audit.label_names[j],
+                [(c, -(-c * SHADES // most)) for c in counts[j, columns].tolist()],
+            )
+            for j in rows
+        ],
+        "left_out": int(counts.sum() - counts[np.ix_(rows, columns)].sum()),
+    }
+
+
+def _map(audit: Audit) -> dict[str, Any]:
+    """Instances and prototypes on a grid, as the page's script takes them."""
+    n = len(audit.positions)
+    every = slice(None, None, -(-n // MOST_POINTS))
+    placed, right, wrong = (
+        each[every] for each in (audit.positions, audit.confidence >= EVEN, _suspicious(audit))
+    )
+    both = np.vstack([placed, audit.prototypes])
+    low, high = np.nanmin(both, axis=0), np.nanmax(both, axis=0)
+    steps = (both - low) / np.where(high > low, high - low, 1) * GRID
+    xy = [None if np.isnan(row).any() else [round(v) for v in row] for row in steps.tolist()]
+    codes = ([np.flatnonzero(row).tolist() for row in each] for each in (right, wrong))
+    ids = map(str, audit.instances[every])
+    return {
+        "grid": GRID,
+        "labels": audit.label_names,
+        "points": list(zip(xy[: len(placed)], ids, *codes, strict=True)),
+        "prototypes": xy[len(placed) :],
+    }
+
+
+def _packaged(name: str) -> str:
+    """A file of the page's, from wherever the package is installed."""
+    return files("wscpml.quality").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,180 @@
+"""How likely each candidate is to be true, by the candidates alone.
+
+Two predictors say how likely each label is to be a candidate of a row, P, without having seen the
+row's own labels: kernel ridge regression leaves the row out, and of a forest only those trees
+speak that were grown without it. Where a false label is a candidate with chance rho,
+P = p + (1 - p) rho with p the chance that the label is true, so a candidate is true with
+probability p / P. Rho shows where P is lowest: hardly any of those labels are true, and rho is the
+share of them that are candidates all the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from wscpml.algorithm.ridge import Axes
+from wscpml.arrays import Array, Matrix, squeezed
+
+TREES, LEAF = 400, 3
+TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
+PAIRS_PER_TREE = 250_000  # rows times labels that a tree is grown on at most
+BINS = 40  # of equally many pairs, in which predictions are set right
+SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
+LOWEST = 0.2  # share of the pairs, those least likely to be candidates, that show rho
+TENTHS = 10  # bins of confidence, in which it is compared with the truth
+NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What is known of the candidates of n rows and q labels."""
+
+    confidence: Array  # (n, q), the probability that a candidate is true; 0 where there is none
+    chance: float  # that a label which is not true is a candidate
+
+
+def assess(scaled: Matrix, mapped: Array, axes: Axes, candidates: Array, seed: int) -> Quality:
+    """Judge every candidate.
+
+    Takes scaled features ``(n, d)``, the kernel features ``(n, r)`` made of them with their
+    `classifier.principal_axes`, and candidates ``(n, q)``. The probabilities are refined once, by
+    predictions of what the first round takes to be true.
+    """
+    Y = candidates.astype(np.float64)
+
+    def unseen(targets: Array) -> Array:
+        ours = left_out(mapped, axes, candidates, targets)
+        return (ours + grown_without(scaled, targets, seed)) / 2
+
+    predicted = unseen(Y)
+    lowest = Y[predicted <= np.quantile(predicted, LOWEST)]
+    chance = min((lowest.sum() + 0.5) / (lowest.size + 1), 1 - NEVER_SURE)
+    true = (set_right(predicted, Y) - chance) / (1 - chance)
+    again = unseen(Y * posterior(true, chance))
+    return Quality(Y * posterior((true + again) / 2, chance), chance)
+
+
+def posterior(true: Array, chance: float) -> Array:
+    """Probability that a candidate is true, from the estimated one that its label is, seen or not.
+
+    An estimate near 0 or below becomes small but positive, in the same order.
+    """
+    small = NEVER_SURE / (2 - np.minimum(true / NEVER_SURE, 1))
+    true = np.where(true < NEVER_SURE, small, np.minimum(true, 1))
+    return true / (true + (1 - true) * chance)
+
+
+def noise_rates(confidence: Array, candidates: Array) -> Array:
+    """The estimated share of each label's candidates that are false, ``(q,)``; NaN without any."""
+    counts = candidates.sum(axis=0)
+    return 1 - np.divide(
+        confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
+    )
+
+
+def identification(true: Array, confidence: Array) -> dict[str, float | None]:
+    """How well confidences of candidates tell which are false, by the truth (1 or 0) of each.
+
+    ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
+    suspected most; and how far confidences are from the shares that are true, on average.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    if set(np.unique(true)) != {0, 1}:
+        return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
+    worst = np.argsort(confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
+    bins = np.minimum((confidence * TENTHS).astype(int), TENTHS - 1)
+    gaps = np.bincount(bins, true - confidence, TENTHS)
+    return {
+        "auc": float(roc_auc_score(true, confidence)),
+        "average_precision": float(average_precision_score(1 - true, -confidence)),
+        "precision_top_5": float(1 - true[worst].mean()),
+        "calibration_error": float(abs(gaps).sum() / len(true)),
+    }
+
+
+def left_out(mapped: Array, axes: Axes, candidates: Array, targets: Array) -> Array:
+    """Predictions ``(n, q)`` of kernel ridge regression for rows that it is not fitted to."""
+    rows = _rows_of(axes, mapped)
+    found = axes.fit(candidates[rows], targets[rows])
+    if len(mapped) == len(axes.U):
+        return found.left_out
+    predicted = mapped @ found.head.weight + found.head.bias
+    predicted[rows] = found.left_out
+    return predicted
+
+
+def _rows_of(axes: Axes, mapped: Array) -> slice:
+    """The rows that the axes are of."""
+    return slice(None, None, -(-len(mapped) // len(axes.U)))
+
+
+def grown_without(X: Matrix, targets: Array, seed: int) -> Array:
+    """Predictions ``(n, q)`` of a forest, for each row by the trees that were grown without it."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    X = (sparse.csr_matrix(X) if sparse.issparse(X) else X[:]).astype(np.float32)
+    few = PAIRS_PER_TREE / targets.size
+    forest = ExtraTreesRegressor(
+        TREES,
+        min_samples_leaf=LEAF,
+        max_features=max(1, min(round(TRIED * X.shape[1]), MOST_TRIED)),
+        max_samples=few if few < 1 else None,
+        bootstrap=True,
+        oob_score=True,
+        random_state=seed,
+        n_jobs=-1,
+    )
+    return forest.fit(X, targets.squeeze()).oob_prediction_.reshape(targets.shape)
+
+
+def set_right(predicted: Array, observed: Array) -> Array:
+    """Predictions as probabilities: in every bin as many as were observed; never out of order."""
+    from sklearn.isotonic import isotonic_regression
+
+    order = np.argsort(predicted, axis=None)
+    bins = np.array_split(order, min(BINS, order.size))
+    x, y = (np.array([each.ravel()[b].mean() for b in bins]) for each in (predicted, observed))
+    y = (1 - SLOPE) * isotonic_regression(y) + SLOPE * x
+    x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
+    return np.clip(np.interp(predicted, x, y), NEVER_SURE, 1 - NEVER_SURE)
+
+
+def even_odds(
+    predict_proba: Callable[[Array], Array],
+    mapped: Array,
+    axes: Axes,
+    candidates: Array,
+    confidence: Array,
+) -> float:
+    """The probability from which a trained classifier should predict a label.
+
+    It is too sure of rows that it was trained on. So kernel ridge regression on the same
+    confidences finds the threshold on rows that it leaves out, and the classifier takes the
+    probability that has the same rank among its own.
+    """
+    rows = _rows_of(axes, mapped)
+    closed_form = axes.fit(candidates[rows], confidence[rows])
+    found = threshold(squeezed(closed_form.left_out), confidence[rows])
+    if found is None:
+        return 0.5
+    theirs, ours = (
+        np.sort(predict(mapped[rows]), axis=None)
+        for predict in (closed_form.head.predict_proba, predict_proba)
+    )
+    return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
+
+
+def threshold(scores: Array, confidence: Array) -> float | None:
+    """The score from which a label is to be predicted, for the fewest errors to be expected.
+
+    None where that is to predict none or all of them.
+    """
+    order = np.argsort(-scores, axis=None)
+    gains = np.cumsum(2 * confidence.ravel()[order] - 1)
+    best = int(gains.argmax())
+    if best + 1 == len(order) or gains[best] <= 0:
+        return None
+    return float(scores.ravel()[order[best : best + 2]].mean())

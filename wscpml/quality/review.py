@@ -1,0 +1,80 @@
+"""What a person reviews: every candidate with a decision, and the doubtful ones for Label Studio.
+
+Label Studio sorts tasks by one score each: here it is the confidence of the task's least likely
+tag, so that in ascending order the most suspicious come first.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import pandas as pd
+
+from wscpml.arrays import Array
+from wscpml.errors import UserError
+from wscpml.quality.issues import EVEN
+
+NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def decisions(
+    instances: Sequence[Any], labels: Sequence[str], candidates: Array, confidence: Array
+) -> pd.DataFrame:
+    """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it."""
+    row, label = np.nonzero(candidates)
+    return pd.DataFrame(
+        {
+            "instance": np.array(instances)[row],
+            "label": np.array(labels, dtype=object)[label],
+            "confidence": confidence[row, label],
+            "keep": (confidence[row, label] >= EVEN).astype(np.uint8),
+        }
+    )
+
+
+def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, Any]]:
+    """A task per instance that has a candidate not to keep, the most suspicious first.
+
+    Its prediction chooses the candidates that are kept.
+    """
+    tasks = []
+    for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
+        of_each: dict[Any, Any] = {row.label: row.confidence for row in rows}
+        kept = [label for label, value in of_each.items() if value >= EVEN]
+        if len(kept) == len(of_each):
+            continue
+        chosen = {
+            "from_name": "labels",
+            "to_name": "instance",
+            "type": "choices",
+            "score": min((of_each[label] for label in kept), default=0.0),
+            "value": {"choices": kept},
+        }
+        prediction = {
+            "model_version": version,
+            "score": min(of_each.values()),
+            "result": [chosen] if kept else [],
+        }
+        data = {"instance": str(instance), "tags": list(of_each), "confidence": of_each}
+        tasks.append({"data": data, "predictions": [prediction]})
+    return sorted(tasks, key=lambda task: task["predictions"][0]["score"])
+
+
+def label_studio_config(labels: Sequence[str]) -> str:
+    """The labeling interface that these tasks are made for."""
+    for label in labels:
+        if NOT_IN_XML.search(label):
+            raise UserError(f"label {label!r}: has a character that XML cannot hold; rename it")
+    choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in labels)
+    return f"""<View>
+  <Text name="instance" value="$instance"/>
+  <Table name="confidence" value="$confidence"/>
+  <Choices name="labels" toName="instance" choice="multiple">
+{choices}
+  </Choices>
+</View>
+"""

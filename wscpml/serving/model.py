@@ -1,0 +1,96 @@
+"""A trained model: everything that stands between raw features and label probabilities."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wscpml import artifacts
+from wscpml.algorithm.features import FeatureMap
+from wscpml.algorithm.network import Network
+from wscpml.algorithm.ridge import Ridge
+from wscpml.arrays import Array, Matrix, unsqueezed
+from wscpml.errors import UserError
+
+Head = Network | Ridge
+FORMAT = 1  # of the directory; another one, once models of this one could be read wrongly
+MAKE_ONE = "`wscpml clean ... --model DIR` makes one, `dvc repro` that of the pipeline"
+HEADS: dict[str, type[Head]] = {"network": Network, "kernel_ridge": Ridge}
+
+
+@dataclass(frozen=True)
+class Model:
+    """The fitted feature map and the classifier behind it, with the names of both ends."""
+
+    FILES = ("weights.safetensors", "names.json")
+
+    feature_map: FeatureMap
+    head: Head
+    feature_names: list[str]
+    label_names: list[str]
+
+    def predict_proba(self, X: Matrix) -> Array:
+        """Probability of each label for raw features ``(n, d)``, ``(n, q)``."""
+        return self.head.predict_proba(self.feature_map(X))
+
+    def to_files(self) -> dict[str, Any]:
+        """Contents of the model's directory, by file name."""
+        weights = {f"feature_map.{k}": v for k, v in self.feature_map.to_arrays().items()}
+        weights |= {f"head.{k}": v for k, v in asdict(self.head).items()}
+        kind = next(name for name, head in HEADS.items() if isinstance(self.head, head))
+        names = {
+            "format": FORMAT,
+            "kind": kind,
+            "features": self.feature_names,
+            "labels": self.label_names,
+        }
+        return dict(zip(self.FILES, (weights, names), strict=True))
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, Any]) -> "Model":
+        """The model whose directory has these contents; a ValueError says why they are none."""
+        weights, names = (files[name] for name in cls.FILES)
+        if not isinstance(names, dict) or not {"kind", "features", "labels"} <= names.keys():
+            raise ValueError("names.json is not that of a model")
+        if (found := names.get("format")) != FORMAT:
+            told = "none" if found is None else repr(found)
+            raise ValueError(f"its format is {told}, and this version of wscpml reads {FORMAT}")
+        parts: dict[str, dict[str, Array]] = {"feature_map": {}, "head": {}}
+        try:
+            for name, array in weights.items():
+                part, _, field = name.partition(".")
+                parts[part][field] = array
+            feature_map = FeatureMap.from_arrays(parts["feature_map"])
+            head = HEADS[names["kind"]](**parts["head"])
+        except (KeyError, TypeError, ValueError):
+            raise ValueError("its weights are not those of a model") from None
+        model = cls(feature_map, head, names["features"], names["labels"])
+        if (len(feature_map.gain), _outputs(head)) != (
+            len(model.feature_names),
+            len(model.label_names),
+        ):
+            raise ValueError("its names and its weights are of different models")
+        return model
+
+
+def load(directory: str | Path) -> Model:
+    """The model in a directory; anything else there is a UserError."""
+    files = artifacts.read_directory(directory, Model.FILES, MAKE_ONE)
+    try:
+        return Model.from_files(files)
+    except ValueError as error:
+        raise UserError(f"{directory}: is no model to use: {error}; {MAKE_ONE}") from None
+
+
+def _outputs(head: Head) -> int:
+    return len(head.bias if isinstance(head, Ridge) else head.output_bias)
+
+
+def with_even_odds_at(probability: float, head: Head) -> Head:
+    """The same classifier, its probabilities shifted so that this one becomes a half."""
+    if isinstance(head, Ridge):
+        return replace(head, bias=head.bias + 0.5 - unsqueezed(np.array(probability)))
+    shift = np.float32(np.log(probability / (1 - probability)))
+    return replace(head, output_bias=head.output_bias - shift)

@@ -1,0 +1,278 @@
+"""The one module that talks to MLflow.
+
+`python -m wscpml.serving.tracking` opens MLflow's pages on the store that runs go to.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # 7, with growing pauses, is minutes
+os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+
+import mlflow  # noqa: E402
+import pandas as pd  # noqa: E402
+from alembic.util import CommandError  # noqa: E402
+from filelock import FileLock  # noqa: E402
+from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
+from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
+from mlflow.entities import Metric, Param, RunTag  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.models import ModelSignature, set_model  # noqa: E402
+from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
+from mlflow.pyfunc import log_model  # noqa: E402
+from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from mlflow.types import ColSpec, Schema  # noqa: E402
+from mlflow.types.schema import Array as ListOf  # noqa: E402
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
+
+from wscpml.arrays import Array  # noqa: E402
+from wscpml.errors import UserError  # noqa: E402
+from wscpml.serving import prediction  # noqa: E402
+from wscpml.serving.model import Model, load  # noqa: E402
+
+METRICS_PER_BATCH = 1000  # MLflow takes no more at once
+PACKAGE = Path(__file__).parents[1]
+TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run is called, what went in, and what came out."""
+
+    name: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Result(Summary):
+    """What one run of the pipeline leaves in MLflow."""
+
+    courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
+    files: Sequence[Path]
+    model: Path | None  # a method may leave none
+    example: Array  # some rows of raw features
+    dataset: str
+    digest: str  # of the data set, as DVC has it
+    sizes: Mapping[str, int]
+
+
+def project_root() -> Path:
+    """The project itself, also from the copies in which DVC runs queued experiments."""
+    return Path(os.environ.get("DVC_ROOT", ".")).resolve()
+
+
+def store_uri() -> str:
+    """Where runs go: MLFLOW_TRACKING_URI, or else a SQLite file in the project."""
+    default = f"sqlite:///{(project_root() / 'mlflow.db').as_posix()}"
+    return os.environ.get("MLFLOW_TRACKING_URI") or default
+
+
+def log_run(result: Result, experiment: str, register_as: str | None = None) -> str:
+    """Log a result as one run, and return the run's id.
+
+    Its model becomes the next version of the one that is registered under a name, if one is given.
+    """
+    model = None
+    if result.model:
+        model = load(result.model)
+    missing = [file for file in result.files if not file.is_file()]
+    if missing:
+        raise UserError(f"{missing[0]}: is missing; `dvc repro` makes it anew")
+    with _failures_in_one_line():
+        mlflow.set_tracking_uri(store_uri())
+        experiment_id = _experiment_id(experiment)
+        run = mlflow.start_run(experiment_id=experiment_id, run_name=result.name)
+        run_id: str = run.info.run_id
+        try:
+            with run:
+                _log(result, model, register_as, run_id, run.info.start_time)
+        except BaseException:
+            mlflow.delete_run(run_id)  # no half runs
+            raise
+    return run_id
+
+
+def prepare(experiment: str) -> str:
+    """Find or create the store and the experiment, whose id it returns."""
+    with _failures_in_one_line():
+        mlflow.set_tracking_uri(store_uri())
+        return _experiment_id(experiment)
+
+
+def log_family(
+    whole: Summary, parts: Sequence[Summary], experiment: str, file: Path, failed: bool
+) -> str:
+    """Log a run with a file, and below it one for each part; returns the id of the first."""
+    experiment_id = prepare(experiment)
+    client = mlflow.MlflowClient()
+    started: list[str] = []
+    with _failures_in_one_line():
+        try:
+            for each in (whole, *parts):
+                above = {MLFLOW_PARENT_RUN_ID: started[0]} if started else {}
+                run = client.create_run(experiment_id, tags=above, run_name=each.name)
+                started.append(run.info.run_id)
+                _log_batch(run.info.run_id, each, _points(each, run.info.start_time))
+            client.log_artifact(started[0], str(file))
+            for run_id in started:
+                client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
+        except BaseException:
+            for run_id in started:
+                client.delete_run(run_id)  # no half runs
+            raise
+    return started[0]
+
+
+def _log(
+    result: Result, model: Model | None, register_as: str | None, run_id: str, now: int
+) -> None:
+    _log_values(run_id, now, result)
+    for file in result.files:
+        mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
+    mlflow.log_input(
+        MetaDataset(  # type: ignore[abstract]
+            CodeDatasetSource({}), name=result.dataset, digest=result.digest
+        ),
+        context="all rows",
+        tags={name: str(size) for name, size in result.sizes.items()},
+    )
+    if model:
+        _log_model(result, model, register_as)
+
+
+def _log_values(run_id: str, now: int, result: Result) -> None:
+    points = _points(result, now)
+    for prefix, table in result.courses.items():
+        step, *names = table.columns
+        for name in names:
+            steps = zip(table[step], table[name], strict=True)
+            points += [Metric(f"{prefix}.{name}", float(v), now, int(s)) for s, v in steps]
+    _log_batch(run_id, result, points)
+
+
+def _points(summary: Summary, now: int) -> list[Metric]:
+    return [Metric(name, value, now, 0) for name, value in summary.metrics.items()]
+
+
+def _log_batch(run_id: str, summary: Summary, points: Sequence[Metric]) -> None:
+    params = [Param(name, str(value)) for name, value in summary.params.items()]
+    tags = [RunTag(name, value) for name, value in summary.tags.items()]
+    client = mlflow.MlflowClient()
+    client.log_batch(run_id, params=params, tags=tags)
+    for start in range(0, len(points), METRICS_PER_BATCH):
+        client.log_batch(run_id, metrics=points[start : start + METRICS_PER_BATCH])
+
+
+def _log_model(result: Result, model: Model, register_as: str | None) -> None:
+    """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
+    example = pd.DataFrame(result.example, columns=model.feature_names)
+    needed = ["filelock", "mlflow", "numpy", "pandas", "pyarrow", "safetensors", "scipy"]
+    log_model(
+        name="classifier",
+        python_model=str(PACKAGE / "serving/served_model.py"),
+        artifacts={"classifier": str(result.model)},
+        code_paths=[str(PACKAGE)],
+        signature=_signature(model),
+        input_example=example,
+        registered_model_name=register_as,
+        pip_requirements=[f"{package}=={version(package)}" for package in needed],
+    )
+
+
+class ServedModel(PythonModel):
+    """The model as `mlflow.pyfunc` loads it: a table of features in, one of predictions out."""
+
+    def load_context(self, context: Any) -> None:
+        """Read the model's directory."""
+        self.model = load(context.artifacts["classifier"])
+
+    def predict(
+        self,
+        context: Any,  # noqa: ARG002
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> pd.DataFrame:
+        """Probability of each label, a column each, and `labels`: the list of those predicted.
+
+        What the model cannot take is the answer 400 where it is served.
+        """
+        try:
+            return prediction.table(self.model, model_input, "the request")
+        except UserError as mistake:
+            raise MlflowException(str(mistake), BAD_REQUEST) from None
+
+
+def serve() -> None:
+    """Hand the model to MLflow, which runs served_model.py to get it."""
+    set_model(ServedModel())
+
+
+def _signature(model: Model) -> ModelSignature:
+    outputs = [ColSpec("double", name) for name in model.label_names]
+    return ModelSignature(
+        Schema([ColSpec("double", name) for name in model.feature_names]),
+        Schema([*outputs, ColSpec(ListOf("string"), prediction.labels_column(model))]),
+    )
+
+
+def _experiment_id(name: str) -> str:
+    """Find or create the experiment, and with it the store, one process at a time.
+
+    Two processes that create the same SQLite store at once break it for good.
+    """
+    store = store_uri()
+    local = store.startswith("sqlite:///")
+    database = store.removeprefix("sqlite:///") if local else project_root() / "mlflow.db"
+    with FileLock(f"{database}.lock"):
+        found = mlflow.get_experiment_by_name(name)
+        if found is not None:
+            return str(found.experiment_id)
+        location = None if _has_server() else (project_root() / "mlruns").as_uri()
+        return str(mlflow.create_experiment(name, location, TRAINING_PAGES))
+
+
+def _has_server() -> bool:
+    return urlsplit(store_uri()).scheme in ("http", "https", "databricks", "")
+
+
+@contextmanager
+def _failures_in_one_line() -> Iterator[None]:
+    """A store that cannot be reached or refuses is the user's to mend."""
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, CommandError, ImportError, OSError) as error:
+        address = store_uri()
+        login = urlsplit(address).netloc.rpartition("@")[0]
+        reason = str(error).partition("\n")[0]
+        if login:
+            address, reason = (text.replace(f"{login}@", "") for text in (address, reason))
+        raise UserError(
+            f"MLFLOW_TRACKING_URI: MLflow at {address} failed ({reason[:200]}); mend it, or set "
+            "another, and run `dvc repro` again: all stages before this one stay cached"
+        ) from None
+
+
+def open_pages(port: str = "5000") -> None:
+    """Serve MLflow's pages on loopback, or say that a server of its own has them."""
+    if _has_server():
+        print("The runs are on the server that MLFLOW_TRACKING_URI names: open it in a browser")
+        return
+    command = ["-m", "mlflow", "ui", "--backend-store-uri", store_uri(), "--host", "127.0.0.1"]
+    os.execv(sys.executable, [sys.executable, *command, "--port", port])
+
+
+if __name__ == "__main__":
+    open_pages(*sys.argv[1:2])
