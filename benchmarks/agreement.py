@@ -20,7 +20,7 @@ from tqdm import tqdm
 from benchmarks import ROOT
 from wscpml.arrays import Array
 from wscpml.datasets import benchmarks
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.methods import method
 

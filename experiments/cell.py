@@ -16,7 +16,7 @@ from experiments.folds import Outcome, Task
 from experiments.settings import Study, load
 from experiments.tidy import tidy
 from wscpml import artifacts
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 from wscpml.methods import method
 from wscpml.methods.wsc_pml import AsPrinted

@@ -11,10 +11,10 @@ import pandas as pd
 from benchmarks.agreement import printed
 from experiments import tables
 from experiments.cells import (
+    BENCHMARKS,
     GROUP_FEATURES,
     METRICS,
     PRINTED_METRICS,
-    BENCHMARKS,
     VARIANTS,
     WSC,
     Study,

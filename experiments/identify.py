@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.settings import KNOWN
 from wscpml import artifacts
 from wscpml.datasets.files import OWN, File, digest
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.methods import PLACES
 
 ROOT = Path(__file__).parents[1]

@@ -8,12 +8,12 @@ from markupsafe import Markup, escape
 
 from experiments import figures, tables
 from experiments.cells import (
+    BENCHMARKS,
     DATASETS,
     GROUP_FEATURES,
     HONEST,
     METRICS,
     PRINTED_METRICS,
-    BENCHMARKS,
     WSC,
     Study,
     title,

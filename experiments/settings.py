@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.methods import PLACES
 from wscpml.settings import Count, Int, Section, checked
 

@@ -8,12 +8,12 @@ import pandas as pd
 
 from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
+    BENCHMARKS,
     GROUP_FEATURES,
     HONEST,
     LEARNERS,
     METRICS,
     PRINTED_METRICS,
-    BENCHMARKS,
     SEVEN,
     VARIANTS,
     WSC,

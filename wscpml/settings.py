@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from wscpml.datasets.files import OWN
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 from wscpml.methods import METHODS, method
 

@@ -7,7 +7,7 @@ from scipy.io import savemat
 
 from wscpml.datasets.dataset import check
 from wscpml.datasets.files import find
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.datasets.river import yeast
 from wscpml.errors import UserError
 

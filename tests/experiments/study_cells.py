@@ -6,10 +6,10 @@ import numpy as np
 
 from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
+    BENCHMARKS,
     GROUP_FEATURES,
     METRICS,
     PRINTED_METRICS,
-    BENCHMARKS,
     VARIANTS,
     WSC,
     not_public,

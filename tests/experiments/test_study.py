@@ -18,7 +18,7 @@ from experiments import cell, convergence, cost, folds, identify, pool, protocol
 from experiments.cell import Cell
 from experiments.folds import Outcome, Task
 from tests.conftest import ROOT, Project, Tiny
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 from wscpml.methods import ABLATIONS, METHODS, OTHER_FEATURES, PLACES, method
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wscpml.datasets.dataset import Dataset, check
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 
 if TYPE_CHECKING:

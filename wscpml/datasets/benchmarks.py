@@ -7,7 +7,7 @@ import numpy as np
 
 from wscpml.arrays import Array, Matrix, compact
 from wscpml.datasets.noise import pad_candidates
-from wscpml.datasets.registry import REGISTRY, BENCHMARKS
+from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.evaluation import metrics
 from wscpml.randomness import stream
 
