@@ -3,16 +3,15 @@
 import sys
 from collections.abc import Callable
 
-from threadpoolctl import threadpool_limits
-
 from wscpml import settings
+from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 
 
 def run(stage: Callable[[settings.Settings], None]) -> None:
     """Run a stage with checked settings; a user's mistake is told in plain lines, exit 1."""
     try:
-        with threadpool_limits(1, "blas"):  # sums in another order would be other bytes
+        with one_blas_thread():
             stage(settings.load())
     except UserError as mistake:
         sys.exit(str(mistake))

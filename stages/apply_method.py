@@ -48,7 +48,7 @@ def from_stages(settings: Settings) -> Applied:
     """What the stages of WSC-PML have made."""
     model = load(MADE / "classifier")
     pseudo_labels = inputs.pseudo_labels(MADE / "pseudo_labels.parquet")
-    pseudo_labels["confidence"] = artifacts.read(MADE / "label_confidence.npy")
+    pseudo_labels["label_confidence"] = artifacts.read(MADE / "label_confidence.npy")
     if isinstance(model.head, Ridge):
         left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
         pseudo_labels["leave_one_out"] = left_out[inputs.candidates("train") == 1]
@@ -82,7 +82,7 @@ def fitted_here(settings: Settings) -> Applied:
         probabilities = labels = np.empty((0, candidates.shape[1]))
     course = {"iteration": range(1, len(fitted.objective_) + 1), "objective": fitted.objective_}
     return Applied(
-        inputs.candidate_pairs().assign(F=fitted.pseudo_labels_[candidates == 1]),
+        inputs.candidate_table(F=fitted.pseudo_labels_[candidates == 1]),
         probabilities,
         labels,
         pd.DataFrame(course),

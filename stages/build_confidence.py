@@ -1,4 +1,4 @@
-"""Stage 2 of the method: how far each candidate can be trusted."""
+"""Stage 2 of the method: how far each candidate can be trusted, the weak supervision B."""
 
 from stages import inputs, run
 from wscpml import artifacts
@@ -7,14 +7,14 @@ from wscpml.settings import Settings
 
 
 def build_confidence(settings: Settings) -> None:
-    """Write data/confidence.npy: B for the training rows."""
+    """Write data/weak_supervision.npy: B for the training rows."""
     B = weak_supervision.build(
         inputs.scaled_features(),
         inputs.candidates("train"),
         **artifacts.read("data/prototypes/prototypes.npz"),
-        theta=settings.confidence.theta,
+        theta=settings.weak_supervision.theta,
     )
-    artifacts.write("data/confidence.npy", B)
+    artifacts.write("data/weak_supervision.npy", B)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,24 @@
 """Score the predictions for the held-out rows, and the pseudo-labels of the training rows."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from stages import inputs, run
 from wscpml import artifacts
-from wscpml.algorithm import features, prototypes
-from wscpml.arrays import Array, Rows
+from wscpml.algorithm import composition, features, prototypes
+from wscpml.arrays import Array
 from wscpml.evaluation import figures, metrics
-from wscpml.quality import audit, issues, judging
+from wscpml.quality import audit, evidence, issues, judging
+from wscpml.quality.evidence import Evidence
+from wscpml.serving.model import load
 from wscpml.settings import Settings
 
+MADE = Path("models/wsc-pml")
+SHOWN = ("B", "pi", "F", "label_confidence")  # as histograms
 PSEUDO_LABEL = "the pseudo-label F of the method, which is no probability"
 
 
@@ -27,14 +31,17 @@ def evaluate(settings: Settings) -> None:
     )
     candidates = inputs.candidates("train")
     pseudo_labels = inputs.pseudo_labels("data/pseudo_labels.parquet")
-    courses = [artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")]
+    iterations, training = (
+        artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")
+    )
     true = inputs.truth("train")[candidates == 1]
 
     measured: dict[str, Any] = metrics.evaluate(truth, scores.to_numpy(), labels.to_numpy())
-    quantities = pseudo_labels.drop(columns=["instance", "label"])
-    noise_auc = {name: metrics.noise_auc(true, quantities[name]) for name in quantities}
-    if "confidence" in quantities:
-        measured["confidence"] = judging.identification(true, quantities.confidence)
+    told = pseudo_labels.drop(columns=["instance", "label"])
+    quantities = {str(name): values.to_numpy() for name, values in told.items()}
+    noise_auc = {name: metrics.noise_auc(true, values) for name, values in quantities.items()}
+    if (confidence := quantities.get("label_confidence")) is not None:
+        measured["label_confidence"] = judging.identification(true, confidence)
     per_label = pd.DataFrame(
         {
             "label": scores.columns,
@@ -42,7 +49,8 @@ def evaluate(settings: Settings) -> None:
             "average_precision": metrics.label_average_precision(truth, scores.to_numpy()),
         }
     )
-    shown = quantities.reindex(columns=["B", "pi", "F", "confidence"])
+    nothing = np.full(len(true), np.nan)
+    shown = {name: quantities.get(name, nothing) for name in SHOWN}
     histogram = metrics.candidate_histogram(true, shown)
     page = audit.render(audited(settings, candidates, quantities))
 
@@ -50,34 +58,45 @@ def evaluate(settings: Settings) -> None:
         print("no rows are held out: the predictions were not measured", file=sys.stderr)
     artifacts.write("metrics/per_label.csv", per_label)
     artifacts.write("metrics/candidates.csv", histogram)
-    artifacts.write("metrics/overview.png", figures.overview(*courses, per_label, histogram))
+    artifacts.write(
+        "metrics/overview.png", figures.overview(iterations, training, per_label, histogram)
+    )
     artifacts.write("metrics/audit.html", page)
     artifacts.write("metrics/evaluation.json", measured | {"noise_auc": noise_auc})
 
 
-def audited(settings: Settings, candidates: Array, quantities: pd.DataFrame) -> audit.Audit:
-    """The audit of the training rows, by the confidence of their candidates, or else by F."""
-    judged = "confidence" in quantities
-    confidence = np.zeros(candidates.shape)
-    confidence[candidates == 1] = quantities["confidence" if judged else "F"]
-    X = inputs.raw_features("train")
-    scale = features.fit_scaling(X, "quantile").scale
-    scaled = scale(X) if sparse.issparse(X) else Rows(X.matrix, X.chosen, scale)
-    centres = prototypes.centroids(scaled, confidence)
+def audited(settings: Settings, candidates: Array, quantities: dict[str, Array]) -> audit.Audit:
+    """The audit of the training rows, by the label confidence of their candidates, or else by F."""
+    judged = "label_confidence" in quantities
+    confidence = inputs.of_candidates(quantities["label_confidence" if judged else "F"])
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
-    order = issues.by_distance(scaled, centres)
+    seen = evidence_of_stages() if settings.has_stages else evidence_by(confidence)
     return audit.Audit(
         settings.dataset.title if judged else f"{settings.dataset.title} by {settings.method}",
         instances,
         labels,
         candidates,
         confidence,
-        issues.find(confidence, candidates, order, labels, instances),
-        *audit.positions(scaled, centres),
+        issues.find(confidence, candidates, seen.nearest, labels, instances),
+        seen,
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
     )
+
+
+def evidence_of_stages() -> Evidence:
+    """The prototypes of the clustering, among the features that it saw."""
+    feature_map = load(MADE / "classifier").feature_map
+    scaled = composition.scaled_by(feature_map, inputs.raw_features("train"))
+    return evidence.gather(scaled, artifacts.read(MADE / "cluster_prototypes.npy"))
+
+
+def evidence_by(weights: Array) -> Evidence:
+    """For a method without prototypes, the centres of the labels by their weights."""
+    X = inputs.raw_features("train")
+    scaled = composition.scaled_by(features.fit_scaling(X, "quantile"), X)
+    return evidence.gather(scaled, prototypes.centroids(scaled, weights))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """What several stages read: the rows of one side of the split."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from wscpml import artifacts
+from wscpml.algorithm.composition import TrainingRows
 from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import Array, Matrix, Rows
 from wscpml.errors import UserError
@@ -41,6 +42,11 @@ def feature_map() -> FeatureMap:
     return FeatureMap.from_arrays(artifacts.read("data/prototypes/feature_map.npz"))
 
 
+def training_rows() -> TrainingRows:
+    """The features of the training rows as the steps of the method take them."""
+    return TrainingRows(feature_map(), scaled_features(), artifacts.scratch)
+
+
 def scaled_features() -> Matrix:
     """Features of the training rows as prototypes and clustering see them, mapped if dense."""
     return artifacts.read_matrix("data/scaled", "features")
@@ -61,7 +67,7 @@ def truth(side: str) -> Array:
 def pseudo_labels(path: str | Path) -> "pd.DataFrame":
     """A table of pseudo-labels, a row for each candidate of the training rows, in their order."""
     table = artifacts.read(path)
-    expected = candidate_pairs()
+    expected = candidate_table()
     if not table[["instance", "label"]].astype(str).equals(expected.astype(str)):
         raise UserError(
             f"{path}: its rows are not the candidates of the training rows; "
@@ -70,8 +76,16 @@ def pseudo_labels(path: str | Path) -> "pd.DataFrame":
     return table
 
 
-def candidate_pairs() -> "pd.DataFrame":
-    """Instance and label of each candidate of the training rows, row by row."""
+def of_candidates(values: Any) -> Array:
+    """Values of the candidates of the training rows, row by row, as ``(n, q)`` with 0 elsewhere."""
+    chosen = candidates("train") == 1
+    whole = np.zeros(chosen.shape)
+    whole[chosen] = values
+    return whole
+
+
+def candidate_table(**columns: Any) -> "pd.DataFrame":
+    """Instance and label of each candidate of the training rows, row by row, and more of it."""
     import pandas as pd
 
     names = artifacts.read("data/prepared/names.json")
@@ -81,6 +95,7 @@ def candidate_pairs() -> "pd.DataFrame":
             "instance": instances("train")[row],
             "label": pd.Categorical.from_codes(label, categories=names["labels"]),
         }
+        | columns
     )
 
 

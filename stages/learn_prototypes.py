@@ -1,13 +1,12 @@
 """Stage 1 of the method: fit the feature map and learn the initial prototypes."""
 
-import numpy as np
 from scipy import sparse
 
 from stages import inputs, run
 from wscpml import artifacts
-from wscpml.algorithm import features, prototypes
-from wscpml.arrays import Rows, row_blocks
-from wscpml.randomness import stream
+from wscpml.algorithm import composition, prototypes
+from wscpml.arrays import row_blocks
+from wscpml.randomness import streams
 from wscpml.settings import Settings
 
 BLOCK = 4096  # rows that are scaled at a time
@@ -16,23 +15,17 @@ BLOCK = 4096  # rows that are scaled at a time
 def learn_prototypes(settings: Settings) -> None:
     """Write data/scaled/, and data/prototypes/: the feature map and both kinds of prototypes."""
     X = inputs.raw_features("train")
-    feature_map = features.fit(
-        X, **settings.features.model_dump(), rng=stream(settings.seed, "anchors")
-    )
+    rows = composition.represent(X, settings.features, streams(settings.seed).anchors)
+    learned = prototypes.learn(rows.scaled, inputs.candidates("train"))
     if sparse.issparse(X):
-        stored = scaled = feature_map.scale(X)
+        stored = rows.scaled
     else:
-        scaled = Rows(X.matrix, X.chosen, feature_map.scale)
-        blocks = (scaled[rows].astype(np.float32) for rows in row_blocks(len(X.chosen), BLOCK))
+        blocks = (rows.scaled[some] for some in row_blocks(X.shape[0], BLOCK))
         stored = artifacts.Blocks(X.shape, blocks)
-    positive, negative = prototypes.learn(scaled, inputs.candidates("train"))
     artifacts.write_directory("data/scaled", artifacts.matrix_file("features", stored))
     artifacts.write_directory(
         "data/prototypes",
-        {
-            "feature_map.npz": feature_map.to_arrays(),
-            "prototypes.npz": {"positive": positive, "negative": negative},
-        },
+        {"feature_map.npz": rows.feature_map.to_arrays(), "prototypes.npz": learned._asdict()},
     )
 
 

@@ -14,7 +14,7 @@ from wscpml.arrays import to_dense
 from wscpml.serving import tracking
 from wscpml.settings import Settings
 
-STAGES = "stages/wsc-pml"  # of WSC-PML's own
+STAGES = "models"  # of WSC-PML's own
 FILES = [
     "params.yaml",
     "dvc.yaml",

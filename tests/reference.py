@@ -10,11 +10,11 @@ from wscpml.algorithm.prototypes import centroids, memberships
 from wscpml.arrays import squared_distances
 
 
-def pseudo_labels(distances, candidates, confidence, pi, alpha, beta):
+def pseudo_labels(distances, candidates, B, pi, alpha, beta):
     """Eqs. 13-17, each of the root's two forms where it does not cancel."""
     a0 = 2 * alpha * pi
     a1 = pi * distances - a0 * candidates
-    a2 = -beta * confidence * candidates
+    a2 = -beta * B * candidates
     root = np.sqrt(a1 * a1 - 4 * a0 * a2)
     steep = a1 >= 0
     numerator = np.where(steep, -2 * a2, root - a1)
@@ -33,23 +33,23 @@ def shares(distances, candidates, F, alpha, rule):
     return np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
 
 
-def objective(distances, candidates, confidence, pi, F, alpha, beta):
+def objective(distances, candidates, B, pi, F, alpha, beta):
     """Eq. 10."""
     fit = pi * (F * distances + alpha * (F - candidates) ** 2)
-    return float(fit.sum() - beta * xlogy(confidence * candidates, F).sum())
+    return float(fit.sum() - beta * xlogy(B * candidates, F).sum())
 
 
-def cluster(X, candidates, confidence, alpha, beta, rule, max_iterations, tolerance):
+def cluster(X, candidates, B, alpha, beta, rule, max_iterations, tolerance):
     """Algorithm 1, stage 3."""
     F, pi, course = candidates.astype(float), memberships(candidates), []
     for _ in range(max_iterations):
         prototypes = centroids(X, pi * F)
         distances = np.nan_to_num(squared_distances(X, prototypes))
         previous = F
-        F = pseudo_labels(distances, candidates, confidence, pi, alpha, beta)
+        F = pseudo_labels(distances, candidates, B, pi, alpha, beta)
         pi = shares(distances, candidates, F, alpha, rule)
         change = np.linalg.norm(F - previous) / np.linalg.norm(previous)
-        value = objective(distances, candidates, confidence, pi, F, alpha, beta)
+        value = objective(distances, candidates, B, pi, F, alpha, beta)
         course.append((value, change))
         if change < tolerance:
             break

@@ -32,7 +32,7 @@ def label_matrices(draw: st.DrawFn, max_rows: int = 12, max_labels: int = 6) -> 
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    """Features, some of them equal rows, with candidates and the paper's confidence."""
+    """Features, some of them equal rows, with candidates and the paper's weak supervision."""
     candidates = draw(label_matrices())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(len(candidates), draw(st.integers(1, 4)))) * draw(

@@ -12,6 +12,7 @@ Matrix: TypeAlias = Any  # an Array, or a scipy CSR array
 
 DENSE_FROM = 0.1  # share of values other than 0
 WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
+EVEN_ODDS = 0.5  # a probability from here on is a label
 ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
 NEAR_ONE = np.nextafter(1.0, 0.0)
 
@@ -65,6 +66,10 @@ class Rows:
         taken = self.matrix[self.chosen[rows]]
         return taken if self.change is None else self.change(taken)
 
+    def changed(self, change: Callable[[Array], Array]) -> "Rows":
+        """The same rows, each block of them changed when it is taken."""
+        return Rows(self.matrix, self.chosen, change)
+
 
 def weighted_mean(X: Array, weights: Array) -> Array:
     """Mean of the rows by their weights ``(n,)``, in float64; X may be a memory map."""
@@ -87,7 +92,7 @@ def strong_directions(
     return values[:kept], vectors[:, :kept]
 
 
-def squeezed(scores: Array) -> Array:
+def to_unit_interval(scores: Array) -> Array:
     """Scores of a regression on 0 and 1 as values in (0, 1), in the same order.
 
     0.5 stays, with a slope of 1; unlike a cut at 0 and 1 it makes no ties.
@@ -95,8 +100,8 @@ def squeezed(scores: Array) -> Array:
     return 0.5 + 0.5 * np.tanh(2 * (scores - 0.5))
 
 
-def unsqueezed(probabilities: Array) -> Array:
-    """The scores that `squeezed` made probabilities of, as far as their digits go."""
+def from_unit_interval(probabilities: Array) -> Array:
+    """The scores that `to_unit_interval` took, as far as their digits go."""
     return 0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -NEAR_ONE, NEAR_ONE))
 
 

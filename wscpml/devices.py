@@ -14,6 +14,7 @@ from wscpml.errors import UserError
 
 if TYPE_CHECKING:
     import torch
+    from threadpoolctl import threadpool_limits
 
 Parallel = Callable[..., Any]  # like `map`
 
@@ -51,6 +52,13 @@ def in_parallel(where: "torch.device") -> Iterator[Parallel]:
                     yield pool.map
     finally:
         torch.set_num_threads(before)
+
+
+def one_blas_thread() -> "threadpool_limits":
+    """Within it matrix products keep to one thread: sums in another order are other bytes."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, "blas")
 
 
 def _use_one_thread() -> None:

@@ -1,30 +1,48 @@
 """WSCPML: noisy labels in; which of them are wrong, and a model that ignores those, out."""
 
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
-from wscpml.algorithm import network, ridge
-from wscpml.algorithm.network import Problem
-from wscpml.arrays import Array, Matrix
-from wscpml.methods.br import TRAINING
-from wscpml.methods.wsc_pml import AsPrinted
-from wscpml.quality import audit, issues, judging
-from wscpml.serving.model import Head, with_even_odds_at
+from wscpml.algorithm import composition
+from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.devices import one_blas_thread
+from wscpml.methods.base import OnKernelFeatures
+from wscpml.parameters import (
+    ClassifierSettings,
+    ClusteringSettings,
+    Device,
+    FeatureSettings,
+    ParameterError,
+    WeakSupervisionSettings,
+    part_of,
+)
+from wscpml.quality import evidence, issues, judging
+from wscpml.randomness import streams
 
 
-class WSCPML(AsPrinted):
+@dataclass(kw_only=True, eq=False, repr=False)
+class WSCPML(
+    OnKernelFeatures,
+    FeatureSettings,
+    WeakSupervisionSettings,
+    ClusteringSettings,
+    ClassifierSettings,
+):
     """Find the wrong labels of a data set, and train a classifier without them.
 
     X and y may be tables: then labels and instances keep their names, and what comes out is
-    tables too.
+    tables too. Where both are tables, rows belong together that have the same index. With a whole
+    number as `random_state` everything is what the pipeline gives for that `seed`.
 
     Parameters
     ----------
     labels : "cleaned" or "printed"
-        What the classifier is trained on: the confidence of each candidate, or F, the
-        pseudo-labels of the paper.
+        What the classifier is trained on: the label confidences, with even odds where the fewest
+        errors are to be expected; or F, the pseudo-labels of the paper, with nothing shifted.
     kind : "network" or "kernel_ridge"
         The classifier. This and all others are explained in params.yaml.
 
@@ -36,98 +54,104 @@ class WSCPML(AsPrinted):
         What the classifier was trained on.
     noise_rates_ : (q,)
         The estimated share of each label's candidates that are false.
+    prototypes_ : (q, d)
+        Those of the clustering, among the scaled features.
     """
 
-    def __init__(
-        self,
-        labels: Literal["cleaned", "printed"] = "cleaned",
-        kind: Literal["network", "kernel_ridge"] = "network",
-        scaling: str = "quantile",
-        kernel: str = "laplace",
-        anchors_per_feature: int = 5,
-        bandwidth: float = 0.5,
-        energy: float = 0.999,
-        theta: Literal["adaptive"] | float = "adaptive",
-        alpha: float = 10.0,
-        beta: float = 10.0,
-        rule: str = "paper",
-        max_iterations: int = 50,
-        tolerance: float = 0.001,
-        width: int = 4,
-        learning_rate: float = 0.001,
-        weight_decay: float = 0.01,
-        batch_size: int = 256,
-        max_epochs: int = 20,
-        patience: int = 2,
-        validation_share: float = 0.1,
-        random_state: Any = None,
-    ) -> None:
-        given = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        self.labels, self.kind = given.pop("labels"), given.pop("kind")
-        super().__init__(**given)
+    TITLE = "WSC-PML"
+    SOURCE = "WSC-PML for practitioners"
+
+    device: Device = "auto"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
-        super().fit(X, y)
+        y = _matched(X, y)
+        with one_blas_thread():
+            super().fit(X, y)
         tables = isinstance(y, pd.DataFrame) and not self.binary_
         classes = self.classes_[-1:] if self.binary_ else self.classes_
         self.label_names_ = [str(name) for name in (y.columns if tables else classes)]
         named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
-        self.instances_ = pd.RangeIndex(len(self._Y)) if named is None else named.index
+        n = len(self.candidates_)
+        self.instances_ = pd.RangeIndex(n) if named is None else named.index
         self._tables = tables
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
-            for values in (self.quality_.confidence, self.pseudo_labels_)
+            for values in (self.judged_.label_confidence, self.pseudo_labels_)
         )
         return self
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
-        scaled = self._scaled(X, rng)
-        found = self._cluster(scaled, candidates, self._confidence(scaled, candidates))
-        mapped = self.map_.map_scaled(scaled)
-        axes = network.principal_axes(mapped)
-        seed = int(rng.integers(2**31))
-        self.quality_ = judging.assess(scaled, mapped, axes, candidates, seed)
-        self.noise_rates_ = judging.noise_rates(self.quality_.confidence, candidates)
-        cleaned = self.labels == "cleaned"
-        labels = self.quality_.confidence if cleaned else found.pseudo_labels.toarray()
-        if self.kind == "kernel_ridge":
-            head: Head = ridge.fit(mapped, candidates, labels).head
-        else:
-            problem = Problem(mapped, candidates, labels, rng, axes)
-            ((head, _),) = network.fit_all([problem], **self._chosen(TRAINING))
-        even = judging.even_odds(
-            head.predict_proba, mapped, axes, candidates, self.quality_.confidence
+        seed = self.random_state
+        whole = isinstance(seed, int | np.integer)
+        random = streams(int(seed if whole else rng.integers(2**31)))
+        rows = self._represented(X, random.anchors)
+        B = composition.supervise(rows.scaled, candidates, part_of(self, WeakSupervisionSettings))
+        found = composition.cluster(
+            rows.scaled, candidates, B, part_of(self, ClusteringSettings), self.device
         )
-        self.head_ = with_even_odds_at(even, head)  # type: ignore[assignment]
+        self.judged_ = judging.judge(rows, candidates, random.judging)
+        F, confidence = found.pseudo_labels.toarray(), self.judged_.label_confidence
+        self.head_ = composition.train(
+            rows,
+            candidates,
+            F,
+            confidence,
+            part_of(self, ClassifierSettings),
+            random.classifier,
+            self.device,
+        ).head
+        self.noise_rates_ = self.judged_.noise_rates
         self.objective_ = found.course.objective.tolist()
-        self._Y, self._order = candidates, issues.by_distance(scaled, found.prototypes)
-        self._positions = audit.positions(scaled, found.prototypes)
-        return labels
+        self.candidates_, self.prototypes_ = candidates, found.prototypes
+        self.evidence_ = evidence.gather(rows.scaled, found.prototypes)
+        return confidence if self.labels == "cleaned" else F
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""
-        return self._named(super().predict_proba(X), getattr(X, "index", None))
+        with one_blas_thread():
+            return self._named(super().predict_proba(X), getattr(X, "index", None))
 
     def predict(self, X: Any) -> Any:
         """Labels as 0 and 1, ``(n, q)``; the class where y was one column."""
         return self._named(np.asarray(super().predict(X)), getattr(X, "index", None))
 
-    def find_label_issues(self, below: float = issues.EVEN) -> pd.DataFrame:
+    def find_label_issues(self, below: float = EVEN_ODDS) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
 
         Returns
         -------
         DataFrame
-            `instance`, `label`, `confidence` (all below `below`); `nearest`: the labels whose
-            prototypes are nearest to the instance, the nearest first; `prototype_rank`: the
+            `instance`, `label`, `label_confidence` (all below `below`); `nearest`: the labels
+            whose prototypes are nearest to the instance, the nearest first; `prototype_rank`: the
             place of this label's own among all; `competing`: the instance's other candidates
             that are more likely to be true, the likeliest first.
         """
-        confidence = self.quality_.confidence
+        check_is_fitted(self)
         return issues.find(
-            confidence, self._Y, self._order, self.label_names_, self.instances_, below
+            self.judged_.label_confidence,
+            self.candidates_,
+            self.evidence_.nearest,
+            self.label_names_,
+            self.instances_,
+            below,
         )
 
     def _named(self, values: Array, instances: Any) -> Any:
         return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
+
+
+def _matched(X: Any, y: Any) -> Any:
+    """The labels in the order of the rows of X, where both say what their rows are called."""
+    tables = isinstance(X, pd.DataFrame) and isinstance(y, pd.DataFrame | pd.Series)
+    if not tables or X.index.equals(y.index):
+        return y
+    unknown = X.index.symmetric_difference(y.index)
+    if len(unknown) or X.index.has_duplicates or y.index.has_duplicates:
+        example = f"such as {unknown[0]!r}" if len(unknown) else "and some of them twice"
+        raise ParameterError(
+            f"X and y: their indexes name different rows, {example}; give both the same index, or "
+            "y as an array in the order of X"
+        )
+    return y.loc[X.index]

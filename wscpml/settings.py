@@ -4,24 +4,19 @@
 models/NAME/params.yaml, the parameters of the methods to compare with.
 """
 
-import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
-    PlainValidator,
-    ValidationError,
     ValidationInfo,
-    create_model,
     field_validator,
     model_validator,
 )
@@ -30,13 +25,21 @@ from wscpml.datasets.files import OWN
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 from wscpml.methods import METHODS, method
-
-
-def _not_a_switch(value: object) -> object:
-    """YAML reads `yes` as True, and True would pass for 1."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
+from wscpml.parameters import (
+    STRICT,
+    ClassifierSettings,
+    ClusteringSettings,
+    Count,
+    Device,
+    FeatureSettings,
+    Int,
+    Mistake,
+    Seed,
+    Share,
+    WeakSupervisionSettings,
+    check,
+    parameters_of,
+)
 
 
 def _known_name(value: str) -> str:
@@ -58,32 +61,15 @@ def _watched(value: Path) -> Path:
     return value
 
 
-def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
-    if value == "adaptive":
-        return "adaptive"
-    try:
-        share = float(_not_a_switch(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        share = math.nan
-    if not 0 <= share <= 1:
-        raise ValueError("must be `adaptive` or a number from 0 to 1")
-    return share
-
-
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count")
 
 OwnPath = Annotated[Path, AfterValidator(_watched)]
-Float = Annotated[float, BeforeValidator(_not_a_switch)]
-Int = Annotated[int, BeforeValidator(_not_a_switch)]
-Positive = Annotated[Float, Field(gt=0)]
-Weight = Annotated[Float, Field(gt=0, le=1e9)]
-Count = Annotated[Int, Field(ge=1)]
 
 
 class Section(BaseModel):
     """A part of params.yaml: every key is there, and no other."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 S = TypeVar("S", bound=Section)
@@ -136,53 +122,13 @@ class NoiseSettings(Section):
 
     kind: Literal["pad", "uniform", "label_dependent", "instance_dependent"]
     candidates: Count | None
-    rate: Annotated[Float, Field(gt=0, lt=1)]
-
-
-class FeatureSettings(Section):
-    """Scaling and kernel map."""
-
-    scaling: Literal["quantile", "minmax", "zscore", "none"]
-    kernel: Literal["laplace", "rbf", "none"]
-    anchors_per_feature: Count
-    bandwidth: Positive
-    energy: Annotated[Float, Field(gt=0, le=1)]
-
-
-class ConfidenceSettings(Section):
-    """Weak supervision, Eqs. 4-5."""
-
-    theta: Annotated[Literal["adaptive"] | float, PlainValidator(_adaptive_or_share)]
-
-
-class ClusteringSettings(Section):
-    """Weakly-supervised clustering, Eq. 10."""
-
-    alpha: Weight
-    beta: Weight
-    rule: Literal["paper", "constrained"]
-    max_iterations: Count
-    tolerance: Positive
-
-
-class ClassifierSettings(Section):
-    """Which classifier, and the training of the networks of Eq. 11."""
-
-    kind: Literal["network", "kernel_ridge"]
-    labels: Literal["printed", "cleaned"]
-    width: Count
-    learning_rate: Positive
-    weight_decay: Annotated[Float, Field(ge=0)]
-    batch_size: Count
-    max_epochs: Count
-    patience: Count
-    validation_share: Annotated[Float, Field(gt=0, lt=1)]
+    rate: Share
 
 
 class EvaluationSettings(Section):
     """From probabilities to predicted labels."""
 
-    threshold: Annotated[Float, Field(gt=0, lt=1)]
+    threshold: Share
 
 
 class TrackingSettings(Section):
@@ -196,13 +142,13 @@ class Settings(Section):
     """The whole of params.yaml."""
 
     method: Annotated[str, AfterValidator(_known_method)]
-    seed: Annotated[Int, Field(ge=0)]
-    device: Literal["auto", "cpu", "cuda"]
+    seed: Seed
+    device: Device
     dataset: DatasetSettings
     split: SplitSettings
     noise: NoiseSettings
     features: FeatureSettings
-    confidence: ConfidenceSettings
+    weak_supervision: WeakSupervisionSettings
     clustering: ClusteringSettings
     classifier: ClassifierSettings
     evaluation: EvaluationSettings
@@ -217,11 +163,12 @@ class Settings(Section):
 class EstimatorSettings(Section):
     """What of params.yaml is for the estimator WSCPML."""
 
-    seed: Annotated[Int, Field(ge=0)]
-    features: FeatureSettings
-    confidence: ConfidenceSettings
-    clustering: ClusteringSettings
-    classifier: ClassifierSettings
+    seed: Seed = 0
+    device: Device = "auto"
+    features: FeatureSettings = Field(default_factory=FeatureSettings)
+    weak_supervision: WeakSupervisionSettings = Field(default_factory=WeakSupervisionSettings)
+    clustering: ClusteringSettings = Field(default_factory=ClusteringSettings)
+    classifier: ClassifierSettings = Field(default_factory=ClassifierSettings)
 
 
 def load(path: Path = Path("params.yaml")) -> Settings:
@@ -230,64 +177,74 @@ def load(path: Path = Path("params.yaml")) -> Settings:
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """Read and check the parameters of a method to compare with.
-
-    Those of the feature map and of the networks are as in params.yaml; any others are numbers that
-    are not negative, counts from 1 on, and switches.
-    """
-    shared = FeatureSettings.model_fields | ClassifierSettings.model_fields
-    ranges: dict[Any, Any] = {float: Annotated[Float, Field(ge=0)], int: Count}
-    ranges[int | None] = Count | None
-    fields: dict[str, Any] = {}
-    for key, kind in get_type_hints(method(name).__init__).items():
-        if key not in ("random_state", "return"):
-            field = shared.get(key)
-            fields[key] = (field.annotation, field) if field else (ranges.get(kind, kind), ...)
-    section = create_model(name, __base__=Section, **fields)
-    return checked(Path("models", name, "params.yaml"), section).model_dump()
+    """Read and check the parameters of a method to compare with."""
+    path = Path("models", name, "params.yaml")
+    content = _yaml(path)
+    values = content | {"random_state": None} if isinstance(content, dict) else content
+    allowed: type[BaseModel] = parameters_of(method(name))  # type: ignore[arg-type]
+    found = check(allowed, values, lambda mistake: mistake.in_file(path))
+    return found.model_dump(exclude={"random_state"})
 
 
-def for_estimator(
-    defaults: Mapping[str, Any], path: Path | None, changes: Sequence[str]
-) -> dict[str, Any]:
+def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
     """Parameters of WSCPML: its defaults, those of a params.yaml, and changes as SECTION.KEY=VALUE.
 
     The seed is its `random_state`.
     """
-    sections: dict[str, type[Section]] = {
-        "features": FeatureSettings,
-        "confidence": ConfidenceSettings,
-        "clustering": ClusteringSettings,
-        "classifier": ClassifierSettings,
-    }
-    content: dict[str, Any] = {"seed": 0} | {
-        name: {key: defaults[key] for key in kind.model_fields} for name, kind in sections.items()
-    }
+    content: dict[str, Any] = {}
     if path:
         found = _yaml(path)
         if not isinstance(found, dict):
             raise UserError(f"{path}: must have sections with keys of their own")
-        content |= {name: found[name] for name in content if name in found}
+        content = {name: found[name] for name in EstimatorSettings.model_fields if name in found}
+    changed = {}
     for change in changes:
         where, given, value = change.partition("=")
         section, _, key = where.rpartition(".")
-        place = content.get(section) if section else content
-        if not given or not isinstance(place, dict):
+        if not given or (section or key) not in EstimatorSettings.model_fields:
             raise UserError(
-                f"{change}: must be KEY=VALUE, with a key such as classifier.kind; known are "
-                f"{', '.join(content)}"
+                f"--set {change}: must be KEY=VALUE, with a key such as classifier.kind; known are "
+                f"{', '.join(EstimatorSettings.model_fields)}"
             )
-        place[key] = _parsed(value, change)
-    chosen = _valid(content, EstimatorSettings, str(path or "settings")).model_dump()
-    parameters = {"random_state": chosen.pop("seed")}
+        place = content.setdefault(section, {}) if section else content
+        if not isinstance(place, dict):
+            raise UserError(f"--set {change}: {section} is no section in {path or 'the defaults'}")
+        place[key] = _parsed(value, f"--set {change}")
+        changed[where] = change
+
+    def words(mistake: Mistake) -> str:
+        if mistake.where in changed:
+            return f"--set {changed[mistake.where]}: {mistake.problem}"
+        return mistake.in_file(path)
+
+    chosen = check(EstimatorSettings, content, words).model_dump()
+    values = {"random_state": chosen.pop("seed"), "device": chosen.pop("device")}
     for section in chosen.values():
-        parameters |= section
-    return parameters
+        values |= section
+    return values
 
 
 def checked(path: Path, kind: type[S]) -> S:
     """Read a file of settings of some kind; all mistakes come in one UserError, a line each."""
-    return _valid(_yaml(path), kind, str(path))
+    content = _yaml(path)
+    lines = [Mistake(where, "is missing").in_file(path) for where in _left_out(content, kind)]
+    try:
+        found = check(kind, content, lambda mistake: mistake.in_file(path))
+    except UserError as mistakes:
+        lines.append(str(mistakes))
+    if lines:
+        raise UserError("\n".join(lines))
+    return found
+
+
+def _left_out(content: Any, kind: type[S]) -> list[str]:
+    """Keys that a file must have though they have a default: what DVC sees must be all there is."""
+    found = []
+    for name, section in kind.model_fields.items():
+        there = content.get(name) if isinstance(content, dict) else None
+        if isinstance(there, dict) and is_dataclass(section.annotation):
+            found += [f"{name}.{f.name}" for f in fields(section.annotation) if f.name not in there]
+    return found
 
 
 def _yaml(path: Path) -> Any:
@@ -307,14 +264,6 @@ def _parsed(text: str | bytes, source: str) -> Any:
         raise UserError(f"{source}: is not valid YAML: {reason}") from None
 
 
-def _valid(content: Any, kind: type[S], source: str) -> S:
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        lines = [_explain(mistake, kind) for mistake in error.errors()]
-        raise UserError("\n".join(f"{source}: {line}" for line in lines)) from None
-
-
 def _spelled_out(settings: Settings) -> Settings:
     """Short names and what they leave open: emotions-3 is emotions with 3 candidates."""
     name, noise = settings.dataset.name, settings.noise
@@ -325,42 +274,6 @@ def _spelled_out(settings: Settings) -> Settings:
         noise = noise.model_copy(update={"candidates": levels[len(levels) // 2]})
     dataset = settings.dataset.model_copy(update={"name": name})
     return settings.model_copy(update={"dataset": dataset, "noise": noise})
-
-
-_WORDS = {
-    "greater_than": "must be > {gt:g}",
-    "greater_than_equal": "must be >= {ge:g}",
-    "less_than": "must be < {lt:g}",
-    "less_than_equal": "must be <= {le:g}",
-    "finite_number": "must be a finite number",
-    "literal_error": "must be {expected}",
-    "string_type": "must be text",
-    "string_too_short": "must not be empty",
-    "value_error": "{error}",
-    "model_type": "must be a section with keys of its own",
-    **dict.fromkeys(["int_type", "int_parsing", "int_from_float"], "must be a whole number"),
-    **dict.fromkeys(["float_type", "float_parsing"], "must be a number"),
-    **dict.fromkeys(["bool_type", "bool_parsing"], "must be true or false"),
-}
-
-
-def _explain(mistake: Any, kind: type[Section]) -> str:
-    """Where, what, and what was found, as one line."""
-    where = ".".join(map(str, mistake["loc"])) or "the file"
-    if mistake["type"] == "missing":
-        return f"{where}: is missing"
-    if mistake["type"] == "extra_forbidden":
-        section = kind.model_fields.get(str(mistake["loc"][0]))
-        known = getattr(section and section.annotation, "model_fields", kind.model_fields)
-        return f"{where}: unknown key; known here: {', '.join(known)}"
-    words = _WORDS.get(mistake["type"])
-    message = words.format(**mistake.get("ctx", {})) if words else mistake["msg"]
-    found = mistake["input"]
-    return f"{where}: {message}" + ("" if isinstance(found, dict) else f", got {_plain(found)!r}")
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Path) else value
 
 
 if __name__ == "__main__":

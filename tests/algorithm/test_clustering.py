@@ -22,7 +22,7 @@ def run(problem, alpha=1.0, beta=1.0, rule="paper", max_iterations=20, tolerance
     return clustering.cluster(
         problem.X,
         problem.candidates,
-        problem.confidence,
+        problem.weak_supervision,
         alpha=alpha,
         beta=beta,
         rule=rule,
@@ -125,7 +125,7 @@ def test_the_membership_rules_are_those_of_the_page():
 def test_the_recorded_objective_is_eq_10(problem, alpha, beta):
     result = run(problem, alpha, beta, max_iterations=3, tolerance=1e-300)
     F, pi = result.pseudo_labels.toarray(), result.memberships.toarray()
-    Y, B = problem.candidates, problem.confidence
+    Y, B = problem.candidates, problem.weak_supervision
     expected = 0.0
     for i, j in zip(*np.nonzero(Y), strict=True):
         if not np.isnan(result.prototypes[j]).any():

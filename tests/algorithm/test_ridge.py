@@ -3,7 +3,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from wscpml.algorithm import features, ridge
-from wscpml.arrays import squeezed
+from wscpml.arrays import to_unit_interval
 
 
 def problem(n=60, seed=0):
@@ -26,7 +26,7 @@ def test_with_all_rows_as_anchors_it_is_kernel_ridge_regression(monkeypatch):
     head = ridge.fit(Z, Y, Y).head
     # Centred kernel, centred targets: ridge regression with a free intercept.
     theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(Z @ Z.T, Y - Y.mean(axis=0))
-    expected = squeezed(theirs.predict(Z @ Z.T) + Y.mean(axis=0))
+    expected = to_unit_interval(theirs.predict(Z @ Z.T) + Y.mean(axis=0))
     np.testing.assert_allclose(head.predict_proba(Z), expected, atol=1e-6)
 
 
@@ -102,7 +102,7 @@ def test_rows_that_cannot_be_ranked_and_labels_that_never_change_do_no_harm():
     feature_map = kernel_map(X)
     fitted = ridge.fit(feature_map(X), Y, Y)
     predicted = fitted.head.predict_proba(feature_map(X))
-    np.testing.assert_allclose(predicted, squeezed(np.ones(Y.shape)))
+    np.testing.assert_allclose(predicted, to_unit_interval(np.ones(Y.shape)))
     np.testing.assert_allclose(fitted.left_out, 1)
 
 
@@ -111,7 +111,7 @@ def test_rows_all_alike_do_no_harm():
     feature_map = kernel_map(same)
     Y = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
     fitted = ridge.fit(feature_map(same), Y, Y)
-    expected = squeezed(np.array([[0.6, 0.4]] * 5))
+    expected = to_unit_interval(np.array([[0.6, 0.4]] * 5))
     predicted = fitted.head.predict_proba(feature_map(same))
     np.testing.assert_allclose(predicted, expected, atol=1e-6)
     assert np.isfinite(fitted.left_out).all()

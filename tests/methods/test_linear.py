@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from wscpml.arrays import squeezed
+from wscpml.arrays import to_unit_interval
 from wscpml.methods.linear import TopScores, rotate, with_ones
 
 
@@ -43,4 +43,4 @@ def test_labels_are_those_near_the_top_before_the_scores_are_squeezed():
         ]
     )
     expected = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 1, 1], [0] * 4, [1] * 4]
-    np.testing.assert_array_equal(TopScores()._choose(squeezed(scores)), expected)
+    np.testing.assert_array_equal(TopScores()._choose(to_unit_interval(scores)), expected)

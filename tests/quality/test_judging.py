@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
 from wscpml.algorithm import features, network
-from wscpml.arrays import squeezed
+from wscpml.arrays import to_unit_interval
 from wscpml.datasets.noise import pad_candidates
 from wscpml.quality import judging
 
@@ -155,7 +155,7 @@ def test_even_odds_are_those_of_rows_that_are_left_out(overfitted):
     mapped, axes, truth = overfitted
     fitted = axes.fit(truth, truth)
     even = judging.even_odds(fitted.head.predict_proba, mapped, axes, truth, truth)
-    unseen = squeezed(fitted.left_out)
+    unseen = to_unit_interval(fitted.left_out)
 
     def errors(level):
         return ((unseen >= level) != truth).mean()

@@ -33,7 +33,7 @@ TINY = 1e-30  # keeps float32 clear of 0 / 0 and of the slow numbers next to 0
 PAIRS_BELOW = 0.2  # share of candidates; `python -m benchmarks.engine` measures where they cross
 BLOCK, PAIRS_BLOCK = 1 << 22, 1 << 21  # values of X or F that a block holds at most
 CHUNK = 1 << 17  # values of F that are worked on at a time, all labels of some rows
-EVEN = 4  # the number of blocks is a multiple of this, so that no core waits for long
+AT_A_TIME = 4  # the number of blocks is a multiple of this, so that no core waits for long
 STRIPS = 16  # parts of the rows that are summed on their own; a constant, so that sums are too
 
 
@@ -49,7 +49,7 @@ class Clustering:
 
 
 def update_pseudo_labels(
-    distances: "Tensor", confidence: "Tensor", pi: "Tensor", alpha: float, beta: float
+    distances: "Tensor", B: "Tensor", pi: "Tensor", alpha: float, beta: float
 ) -> "Tensor":
     """Minimise over F (Eqs. 13-17), element by element.
 
@@ -60,11 +60,11 @@ def update_pseudo_labels(
     """
     import torch
 
-    share = confidence / pi.clamp_min(TINY)  # t, but for its factor
+    share = B / pi.clamp_min(TINY)  # t, but for its factor
     c = torch.rsub(distances, 1, alpha=1 / (2 * alpha))
     root = (c * c).add_(TINY).add_(share, alpha=2 * beta / alpha).sqrt_().add_(c.abs())
     F = c.clamp_min_(0).addcdiv_(share, root, value=beta / alpha)
-    highest = (pi + confidence).sign_()
+    highest = (pi + B).sign_()
     return torch.minimum(F, highest, out=F)
 
 
@@ -93,10 +93,10 @@ def update_memberships(
 
 
 def objective(
-    costs: "Tensor", confidence: "Tensor", pi: "Tensor", pseudo_labels: "Tensor", beta: float
+    costs: "Tensor", B: "Tensor", pi: "Tensor", pseudo_labels: "Tensor", beta: float
 ) -> float:
     """Value of the main objective, Eq. 10."""
-    supervision = _inner(confidence, pseudo_labels.clamp_min(TINY).log_())
+    supervision = _inner(B, pseudo_labels.clamp_min(TINY).log_())
     return _inner(costs, pi) - beta * supervision
 
 
@@ -111,7 +111,7 @@ class _Block:
         self,
         X: Matrix,
         candidates: Matrix,
-        confidence: Matrix,
+        B: Matrix,
         found: Sequence[Array],
         rows: slice,
         centre: Array,
@@ -123,10 +123,10 @@ class _Block:
             self.norms = tensor(squared_norms(X[rows]))
         else:
             self.norms = tensor(squared_norms(X[rows] - centre))
-        self._start(candidates, confidence, found)
+        self._start(candidates, B, found)
 
-    def _start(self, candidates: Matrix, confidence: Matrix, _: Sequence[Array]) -> None:
-        self.B = self.tensor(confidence[self.rows])
+    def _start(self, candidates: Matrix, B: Matrix, _: Sequence[Array]) -> None:
+        self.B = self.tensor(B[self.rows])
         self.F = self.tensor(candidates[self.rows]).clone()
         self.pi = self.tensor(memberships(candidates[self.rows]))
 
@@ -173,7 +173,7 @@ class _Pairs(_Block):
     """Some rows with F, Pi and B of their candidates alone, each ``(pairs,)``, row by row."""
 
     def _start(
-        self, candidates: sparse.csr_array, confidence: sparse.csr_array, found: Sequence[Array]
+        self, candidates: sparse.csr_array, B: sparse.csr_array, found: Sequence[Array]
     ) -> None:
         import torch
 
@@ -184,7 +184,7 @@ class _Pairs(_Block):
         starts = np.searchsorted(label[by_label], np.arange(candidates.shape[1] + 1))
         self.shape = len(counts), candidates.shape[1]
         self.B, self.F, self.pi = (
-            self.tensor(values[pairs]) for values in (confidence.data, *found)
+            self.tensor(values[pairs]) for values in (B.data, *found)
         )  # in the same memory, as labels are
         self.F.fill_(1)
         self.pi.copy_(torch.from_numpy(np.repeat(1 / np.maximum(counts, 1), counts)))
@@ -260,7 +260,7 @@ class _Sums:
 def cluster(
     X: Matrix,
     candidates: Matrix,
-    confidence: Matrix,
+    weak_supervision: Matrix,
     alpha: float,
     beta: float,
     rule: str,
@@ -270,90 +270,141 @@ def cluster(
 ) -> Clustering:
     """Alternate over O, F and Pi from F = Y, Pi = U until F changes by less than `tolerance`.
 
-    `X` ``(n, d)`` may be a memory map; candidates and confidence may be dense or sparse.
+    `X` ``(n, d)`` may be a memory map; candidates and weak supervision B ``(n, q)`` may be dense or
+    sparse.
     """
-    import torch
-
     where = found_device(device)
-    # The constrained rule makes pi grow as f falls, beyond what float32 can hold.
-    dtype = torch.float32 if rule == "paper" else torch.float64
-    tensor = partial(to_tensor, where=where, dtype=dtype)
-    n, q = candidates.shape
-    d, narrow = X.shape[1], not sparse.issparse(X)
     pattern = sparse.csr_array(candidates)
-    if pattern.nnz < PAIRS_BELOW * n * q:
-        kind: type[_Block] = _Pairs
-        size = PAIRS_BLOCK // (d if narrow else q)
-        candidates, confidence = pattern, _like(pattern, confidence)
-    else:
-        kind, size = _Block, BLOCK // max(d if narrow else 1, q)
-        candidates, confidence = to_dense(candidates), to_dense(confidence)
-    taking_part = np.diff(pattern.indptr) > 0
-    centre = weighted_mean(X, taking_part.astype(float)) if narrow else np.zeros(d)
-    found = [np.empty(pattern.nnz, np.float32 if rule == "paper" else np.float64) for _ in "FP"]
-
-    def visit(run: Parallel, work: Callable[[_Block, _Sums], None]) -> _Sums:
-        def along(strip: Iterable[_Block]) -> _Sums:
-            sums = _Sums(q, d, where)
-            for block in strip:
-                work(block, sums)
-            return sums
-
-        whole = _Sums(q, d, where)
-        for sums in run(along, strips):
-            whole += sums
-        return whole
-
-    def begin(block: _Block, sums: _Sums) -> None:
-        sums.take(block, block.pi * block.F, block.load()[1])
-        sums.norm += _inner(block.F, block.F)
-
-    def iterate(block: _Block, sums: _Sums) -> None:
-        rows, transposed = block.load()
-        values = block.products(rows, apart)
-        for chunk in block.chunks:
-            B, F, pi = block.B[chunk], block.F[chunk], block.pi[chunk]
-            distances = block.across(offsets, chunk).sub_(values[chunk], alpha=2).clamp_min_(0)
-            found = update_pseudo_labels(distances, B, pi, alpha, beta)
-            costs = membership_costs(distances, found, alpha)
-            pi.copy_(update_memberships(costs, found, rule, block.row_sums))
-            change = F.sub_(found)
-            sums.change += _inner(change, change)
-            F.copy_(found)
-            sums.norm += _inner(F, F)
-            sums.objective += objective(costs, B, pi, F, beta)
-            torch.mul(pi, F, out=values[chunk])
-        sums.take(block, values, transposed)
-
     course: list[tuple[float, float]] = []
     with in_parallel(where) as run:
-        blocks = [
-            kind(X, candidates, confidence, found, rows, centre, tensor)
-            for rows in row_blocks(n, -(-n // (EVEN * -(-n // (EVEN * max(64, size))))))
-        ]
-        strips = [blocks[part] for part in row_blocks(len(blocks), -(-len(blocks) // STRIPS))]
-        sums = visit(run, begin)
-        middle = sums.total.new_tensor(centre)
+        passes = _Passes(X, candidates, weak_supervision, pattern, alpha, beta, rule, where)
+        sums = passes.over_blocks(run, passes.begin)
         for _ in range(max_iterations):
             prototypes = sums.weighted / sums.total[:, None]  # Eq. 12; NaN for a label without any
-            # |x - o|^2 = |x - m|^2 + (o - m)(o + m) - 2 x (o - m), with m the middle of all rows:
-            # what rows and prototypes share would cancel, and take the digits with it.
-            off = prototypes.nan_to_num(0) - middle
-            apart, offsets = off.to(dtype), (off * (off + 2 * middle)).sum(dim=1).to(dtype)
+            passes.move_to(prototypes)
             norm = sums.norm
-            sums = visit(run, iterate)
+            sums = passes.over_blocks(run, passes.iterate)
             change = (sums.change / max(norm, 1e-300)) ** 0.5
             course.append((sums.objective, change))
             if change < tolerance:
                 break
     table = pd.DataFrame(course, columns=["objective", "change"])
     table.insert(0, "iteration", table.index + 1)
-    for block in blocks:
-        pairs = slice(pattern.indptr[block.rows.start], pattern.indptr[block.rows.stop])
-        for whole, values in zip(found, (block.F, block.pi), strict=True):
-            whole[pairs] = block.of_candidates(values, pattern)
-    F, pi = (_with_values(pattern, values) for values in found)
+    F, pi = passes.found()
     return Clustering(F, pi, prototypes.cpu().numpy(), table, converged=change < tolerance)
+
+
+class _Passes:
+    """Passes over all rows, in blocks: each gives its sums, and leaves new F and Pi behind."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        candidates: Matrix,
+        weak_supervision: Matrix,
+        pattern: sparse.csr_array,
+        alpha: float,
+        beta: float,
+        rule: str,
+        where: "torch.device",
+    ) -> None:
+        import torch
+
+        self.alpha, self.beta, self.rule, self.where, self.pattern = (
+            alpha,
+            beta,
+            rule,
+            where,
+            pattern,
+        )
+        # The constrained rule makes pi grow as f falls, beyond what float32 can hold.
+        self.dtype = torch.float32 if rule == "paper" else torch.float64
+        self.q, self.d = candidates.shape[1], X.shape[1]
+        self.centre = self._centre(X)
+        values = np.float32 if rule == "paper" else np.float64
+        self.room = [np.empty(pattern.nnz, values) for _ in ("F", "Pi")]
+        self.blocks = self._blocks(X, candidates, weak_supervision)
+        strips = row_blocks(len(self.blocks), -(-len(self.blocks) // STRIPS))
+        self.strips = [self.blocks[part] for part in strips]
+
+    def _centre(self, X: Matrix) -> Array:
+        """The mean of the rows that take part; 0 for sparse ones."""
+        if sparse.issparse(X):
+            return np.zeros(X.shape[1])
+        return weighted_mean(X, (np.diff(self.pattern.indptr) > 0).astype(float))
+
+    def _blocks(self, X: Matrix, candidates: Matrix, weak_supervision: Matrix) -> list[_Block]:
+        """All rows in blocks; of their candidates alone where few labels are candidates."""
+        (n, q), narrow = candidates.shape, not sparse.issparse(X)
+        if self.pattern.nnz < PAIRS_BELOW * n * q:
+            kind: type[_Block] = _Pairs
+            size = PAIRS_BLOCK // (self.d if narrow else q)
+            Y, B = self.pattern, _like(self.pattern, weak_supervision)
+        else:
+            kind, size = _Block, BLOCK // max(self.d if narrow else 1, q)
+            Y, B = to_dense(candidates), to_dense(weak_supervision)
+        tensor = partial(to_tensor, where=self.where, dtype=self.dtype)
+        rows_at_once = -(-n // (AT_A_TIME * -(-n // (AT_A_TIME * max(64, size)))))
+        return [
+            kind(X, Y, B, self.room, rows, self.centre, tensor)
+            for rows in row_blocks(n, rows_at_once)
+        ]
+
+    def over_blocks(self, run: Parallel, work: Callable[[_Block, _Sums], None]) -> _Sums:
+        """Do some work on every block; strips of them side by side, in an order that is fixed."""
+
+        def along(strip: Iterable[_Block]) -> _Sums:
+            sums = _Sums(self.q, self.d, self.where)
+            for block in strip:
+                work(block, sums)
+            return sums
+
+        whole = _Sums(self.q, self.d, self.where)
+        for sums in run(along, self.strips):
+            whole += sums
+        return whole
+
+    def begin(self, block: _Block, sums: _Sums) -> None:
+        """What the first prototypes are made of."""
+        sums.take(block, block.pi * block.F, block.load()[1])
+        sums.norm += _inner(block.F, block.F)
+
+    def move_to(self, prototypes: "Tensor") -> None:
+        """Take new prototypes O ``(q, d)``, for the distances of the next pass."""
+        # |x - o|^2 = |x - m|^2 + (o - m)(o + m) - 2 x (o - m), with m the middle of all rows:
+        # what rows and prototypes share would cancel, and take the digits with it.
+        middle = prototypes.new_tensor(self.centre)
+        off = prototypes.nan_to_num(0) - middle
+        self.apart = off.to(self.dtype)
+        self.offsets = (off * (off + 2 * middle)).sum(dim=1).to(self.dtype)
+
+    def iterate(self, block: _Block, sums: _Sums) -> None:
+        """New F and Pi of a block, and its part of the sums."""
+        import torch
+
+        rows, transposed = block.load()
+        values = block.products(rows, self.apart)
+        for chunk in block.chunks:
+            B, F, pi = block.B[chunk], block.F[chunk], block.pi[chunk]
+            distances = block.across(self.offsets, chunk).sub_(values[chunk], alpha=2).clamp_min_(0)
+            found = update_pseudo_labels(distances, B, pi, self.alpha, self.beta)
+            costs = membership_costs(distances, found, self.alpha)
+            pi.copy_(update_memberships(costs, found, self.rule, block.row_sums))
+            change = F.sub_(found)
+            sums.change += _inner(change, change)
+            F.copy_(found)
+            sums.norm += _inner(F, F)
+            sums.objective += objective(costs, B, pi, F, self.beta)
+            torch.mul(pi, F, out=values[chunk])
+        sums.take(block, values, transposed)
+
+    def found(self) -> list[sparse.csr_array]:
+        """F and Pi of all rows."""
+        for block in self.blocks:
+            first, last = (self.pattern.indptr[row] for row in (block.rows.start, block.rows.stop))
+            for whole, values in zip(self.room, (block.F, block.pi), strict=True):
+                whole[first:last] = block.of_candidates(values, self.pattern)
+        return [_with_values(self.pattern, values) for values in self.room]
 
 
 def _places(pattern: sparse.csr_array) -> tuple[Array, Array]:

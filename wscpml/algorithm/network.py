@@ -9,7 +9,7 @@ tensor. The labels share nothing but the moment to stop, so parts of them run on
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,11 @@ class Network:
             logits[rows] = np.einsum("nqh,qh->nq", hidden, self.output_weight) + self.output_bias
         return 0.5 + 0.5 * np.tanh(0.5 * logits)  # the sigmoid, without overflow
 
+    def with_even_odds_at(self, probability: float) -> "Network":
+        """The same network, its logits shifted so that this probability becomes a half."""
+        shift = np.float32(np.log(probability / (1 - probability)))
+        return replace(self, output_bias=self.output_bias - shift)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -67,6 +72,7 @@ class Problem:
     pseudo_labels: Matrix  # (n, q)
     rng: np.random.Generator
     axes: ridge.Axes | None = None  # what `principal_axes` gives, if X has been seen before
+    closed_form: ridge.Fit | None = None  # of these axes to the pseudo-labels, if it is there
 
 
 def fit(
@@ -116,41 +122,66 @@ def fit_all(
         rates = (learning_rate, weight_decay)
         return _Training(problems, rows, starts, streams, rates, batch_size, max_epochs, where)
 
-    losses: list[list[tuple[float, ...]]] = [[] for _ in problems]
-    best, best_epoch = np.full(len(problems), np.inf), np.zeros(len(problems), int)
     with in_parallel(where) as run:
         streams = [problem.rng.spawn(1)[0] for problem in problems]
         found = run(partial(_starts, width=width), problems, held_out, streams)
         first, last, precisions = (list(parts) for parts in zip(*found, strict=True))
         trial = begin(training, first)
-        seen = [rows[: len(rest)] for rows, rest in zip(training, held_out, strict=True)]
-        for epoch in progress(range(max_epochs + 1)):
-            training_loss = trial.epoch(run) if epoch else trial.loss(run, seen)
-            loss = trial.loss(run, held_out)
-            if not np.isfinite(loss).all():
-                raise UserError(
-                    f"classifier.learning_rate: {learning_rate} makes the loss {loss.max()} "
-                    f"in epoch {epoch}; take a smaller one"
-                )
-            for k in trial.going_on:
-                losses[k].append((epoch, training_loss[k], loss[k]))
-                if loss[k] < best[k] * (1 - WORTH):
-                    best[k], best_epoch[k] = loss[k], epoch
-            if not trial.keep(epoch - best_epoch < patience):
-                break
+        epochs, courses = _epochs_that_pay(
+            run, trial, training, held_out, progress(range(max_epochs + 1)), patience
+        )
         final = begin(everything, last)
-        networks: dict[int, Network] = {}
-        for epoch in progress(range(best_epoch.max() + 1)):
-            if epoch:
-                final.epoch(run)
-            done = [k for k in final.going_on if best_epoch[k] == epoch]
-            networks |= {k: final.network(k) for k in done}
-            final.keep(best_epoch > epoch)
-    columns = ["step", "training_loss", "validation_loss"]
-    courses = [pd.DataFrame(each, columns=columns) for each in losses]
+        networks = _trained_for(run, final, epochs, progress)
     for course, precision in zip(courses, precisions, strict=True):
         course.attrs["candidate_precision"] = precision
-    return [(networks[k], course) for k, course in enumerate(courses)]
+    return list(zip(networks, courses, strict=True))
+
+
+def _epochs_that_pay(
+    run: Parallel,
+    trial: "_Training",
+    training: list[Array],
+    held_out: list[Array],
+    epochs: Iterable[int],
+    patience: int,
+) -> tuple[Array, list[pd.DataFrame]]:
+    """Train until the loss of the held-out rows falls no more.
+
+    Returns the number of epochs with the lowest, and the losses per epoch, of each network.
+    """
+    losses: list[list[tuple[float, ...]]] = [[] for _ in held_out]
+    best, best_epoch = np.full(len(held_out), np.inf), np.zeros(len(held_out), int)
+    seen = [rows[: len(rest)] for rows, rest in zip(training, held_out, strict=True)]
+    for epoch in epochs:
+        training_loss = trial.epoch(run) if epoch else trial.loss(run, seen)
+        loss = trial.loss(run, held_out)
+        if not np.isfinite(loss).all():
+            raise UserError(
+                f"classifier.learning_rate: {trial.learning_rate} makes the loss {loss.max()} "
+                f"in epoch {epoch}; take a smaller one"
+            )
+        for k in trial.going_on:
+            losses[k].append((epoch, training_loss[k], loss[k]))
+            if loss[k] < best[k] * (1 - WORTH):
+                best[k], best_epoch[k] = loss[k], epoch
+        if not trial.keep(epoch - best_epoch < patience):
+            break
+    columns = ["step", "training_loss", "validation_loss"]
+    return best_epoch, [pd.DataFrame(each, columns=columns) for each in losses]
+
+
+def _trained_for(
+    run: Parallel, training: "_Training", epochs: Array, progress: Progress
+) -> list[Network]:
+    """Train each network for its number of epochs."""
+    networks: dict[int, Network] = {}
+    for epoch in progress(range(epochs.max() + 1)):
+        if epoch:
+            training.epoch(run)
+        done = [k for k in training.going_on if epochs[k] == epoch]
+        networks |= {k: training.network(k) for k in done}
+        training.keep(epochs > epoch)
+    return [networks[k] for k in range(len(epochs))]
 
 
 def _split(problem: Problem, share: float) -> tuple[Array, Array, Array]:
@@ -163,11 +194,11 @@ def _split(problem: Problem, share: float) -> tuple[Array, Array, Array]:
 
 def principal_axes(X: Array) -> ridge.Axes:
     """What training has to know of the features: problems with the same X can share it."""
-    return ridge.factorise(X[_start_rows(len(X))])
+    return ridge.factorise(X[start_rows(len(X))])
 
 
-def _start_rows(n: int) -> Array:
-    """All rows, or evenly spaced ones of very many."""
+def start_rows(n: int) -> Array:
+    """The rows that principal axes and closed form are of: all, or evenly spaced of very many."""
     return np.arange(0, n, -(-n // START_ROWS))
 
 
@@ -179,25 +210,36 @@ def _starts(
     Their first units are the closed form's predictor, and the others add nothing yet. The third
     is the average precision of its leave-one-out predictions on the candidates.
     """
-    axes, rows = problem.axes or principal_axes(problem.X), _start_rows(len(problem.X))
+    rows = start_rows(len(problem.X))
     X, Y, F = (_taken(m, rows) for m in (problem.X, problem.candidates, problem.pseudo_labels))
-    closed_form = axes.fit(Y.astype(np.uint8), F)
+    closed_form = problem.closed_form
+    if closed_form is None:
+        axes = problem.axes or principal_axes(problem.X)
+        closed_form = axes.fit(Y.astype(np.uint8), F)
     without = closed_form.without(np.flatnonzero(np.isin(rows, held_out)))
     size = OTHERS / max(float(np.sqrt(np.square(X, dtype=np.float64).sum(axis=1).mean())), TINY)
-    d, q = without.weight.shape
-    hidden = rng.standard_normal((d, q, width), dtype=np.float32) * np.float32(size)
-    inside, output = np.zeros((2, q, width), np.float32)
-    output[:, : len(BENDS[:width])], offset = _calibrated(closed_form.left_out, Y, F, width)
+    shape = (*without.weight.shape, width)
+    others = rng.standard_normal(shape, dtype=np.float32) * np.float32(size)
+    counts, offset = _calibrated(closed_form.left_out, Y, F, width)
+    first, last = (_bent(line, others, counts, offset) for line in (without, closed_form.head))
+    return first, last, 1 - float(closed_form.course.validation_loss.min())
 
-    def network(line: ridge.Ridge) -> Network:
-        for unit, (place, gain) in enumerate(BENDS[:width]):
-            hidden[:, :, unit] = gain * line.weight
-            inside[:, unit] = gain * (line.bias - place)
-        flat = hidden.reshape(d, q * width).copy(), inside.ravel().copy()
-        return Network(*flat, output, np.full(q, offset, np.float32))
 
-    precision = 1 - float(closed_form.course.validation_loss.min())
-    return network(without), network(closed_form.head), precision
+def _bent(line: ridge.Ridge, others: Array, counts: Array, offset: float) -> Network:
+    """The network whose first units are one curve of a linear predictor, the same for all labels.
+
+    `counts` says what each of them counts; `others` ``(d, q, width)`` has the inputs of the rest,
+    which count nothing yet.
+    """
+    d, q, width = others.shape
+    hidden, (inside, output) = others.copy(), np.zeros((2, q, width), np.float32)
+    output[:, : len(counts)] = counts
+    for unit, (place, gain) in enumerate(BENDS[:width]):
+        hidden[:, :, unit] = gain * line.weight
+        inside[:, unit] = gain * (line.bias - place)
+    return Network(
+        hidden.reshape(d, q * width), inside.ravel(), output, np.full(q, offset, np.float32)
+    )
 
 
 def _calibrated(scores: Array, Y: Array, F: Array, width: int) -> tuple[Array, float]:
@@ -271,6 +313,7 @@ class _Training:
         where: "torch.device",
     ) -> None:
         self.rows, self.streams, self.batch_size = rows, streams, batch_size
+        self.learning_rate = rates[0]
         self.going_on = list(range(len(problems)))
         steps = max_epochs * -(-max(map(len, rows)) // batch_size)
         q, width = starts[0].output_weight.shape
@@ -415,7 +458,7 @@ def _ready(problem: Problem) -> Problem:
     """The problem in float32."""
     whole = problem.X, problem.candidates, problem.pseudo_labels
     X, Y, F = (matrix.astype(np.float32, copy=False) for matrix in whole)
-    return Problem(X, Y, F, problem.rng, problem.axes)
+    return replace(problem, X=X, candidates=Y, pseudo_labels=F)
 
 
 def _stacked(arrays: Sequence[Array], rows: int, columns: int) -> Array:

@@ -1,5 +1,7 @@
 """Stage 1: initial prototypes from the noisy candidates (Eqs. 1-3)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks
@@ -19,6 +21,16 @@ def centroids(X: Matrix, weights: Array) -> Array:
     return np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
 
 
-def learn(X: Matrix, candidates: Array) -> tuple[Array, Array]:
-    """Positive (Eq. 2) and negative (Eq. 3) prototypes, each ``(q, d)``."""
-    return centroids(X, memberships(candidates)), centroids(X, memberships(1 - candidates))
+class Prototypes(NamedTuple):
+    """Where a label's instances lie, and where the others do."""
+
+    positive: Array  # (q, d), Eq. 2; NaN for a label without candidates
+    negative: Array  # (q, d), Eq. 3; NaN for a label that is a candidate everywhere
+
+
+def learn(X: Matrix, candidates: Array) -> Prototypes:
+    """Learn the prototypes from rows ``(n, d)`` and their candidates ``(n, q)``."""
+    return Prototypes(
+        positive=centroids(X, memberships(candidates)),
+        negative=centroids(X, memberships(1 - candidates)),
+    )

@@ -8,12 +8,18 @@ noise that cannot be predicted, and picks penalties that are too large where few
 candidates.)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array, squeezed, strong_directions
+from wscpml.arrays import (
+    EVEN_ODDS,
+    Array,
+    from_unit_interval,
+    strong_directions,
+    to_unit_interval,
+)
 from wscpml.evaluation.metrics import average_precision, rankable
 
 PENALTIES = 10.0 ** np.arange(-2, 2.01, 0.25)
@@ -30,8 +36,13 @@ class Ridge:
     bias: Array  # (q,)
 
     def predict_proba(self, X: Array) -> Array:
-        """Predicted value of each label, ``(n, q)``, squeezed into (0, 1)."""
-        return squeezed(X @ self.weight + self.bias)
+        """Predicted value of each label, ``(n, q)``, to_unit_interval into (0, 1)."""
+        return to_unit_interval(X @ self.weight + self.bias)
+
+    def with_even_odds_at(self, probability: float) -> "Ridge":
+        """The same predictor, shifted so that this probability becomes a half."""
+        shift = EVEN_ODDS - from_unit_interval(np.array(probability))
+        return replace(self, bias=self.bias + shift)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ def build(
     negative: Array,
     theta: Literal["adaptive"] | float,
 ) -> Array:
-    """Confidence B, float32 ``(n, q)``: 1 for a candidate nearer to its positive prototype.
+    """Weak supervision B, float32 ``(n, q)``: 1 for a candidate nearer to its positive prototype.
 
     Else it is theta. A label that every row has as a candidate has no negative prototype: nothing
-    speaks against it, and its confidence is 1. B is 0 off the candidates, where the method never
+    speaks against it, and its B is 1. B is 0 off the candidates, where the method never
     uses it.
     """
     if theta == "adaptive":  # Eq. 5

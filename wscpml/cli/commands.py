@@ -115,7 +115,7 @@ def clean(options: Namespace) -> None:
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
     decided = review.decisions(
-        data.instance_ids, data.label_names, data.candidates, fitted.quality_.confidence
+        data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
     )
     files = {"output": options.output}
     if options.model:
@@ -142,7 +142,7 @@ def audit(options: Namespace) -> None:
     assert data.candidates is not None
     artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
     decided = review.decisions(
-        data.instance_ids, data.label_names, data.candidates, fitted.quality_.confidence
+        data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
     )
     _tell_found(options, data, decided, {"html": options.html}, warnings)
 
@@ -199,12 +199,12 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
 def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     """The data with their candidates, and the estimator fitted to them."""
     import pandas as pd
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     from wscpml import WSCPML, settings
     from wscpml.arrays import compact
 
-    chosen = settings.for_estimator(WSCPML().get_params(), options.params, options.set)
+    chosen = settings.for_estimator(options.params, options.set)
     with _shown("reading"):
         data, warnings = _read(options)
     if data.candidates is None:
@@ -248,7 +248,7 @@ def _tell_found(
     warnings: list[str],
 ) -> None:
     suspicious = int((decided.keep == 0).sum())
-    noise = 1 - float(decided.confidence.mean()) if len(decided) else None
+    noise = 1 - float(decided.label_confidence.mean()) if len(decided) else None
     summary = {
         **_sizes(data),
         "candidates": len(decided),

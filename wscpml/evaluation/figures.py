@@ -26,7 +26,11 @@ def overview(
         (len(training) > 0, _losses, (training,)),
         (clustered, _histogram, (candidates, "pi", "Membership pi of the candidates")),
         (True, _histogram, (candidates, "F", "Pseudo-label F of the candidates")),
-        (clustered, _histogram, (candidates, "confidence", "Probability that a candidate is true")),
+        (
+            clustered,
+            _histogram,
+            (candidates, "label_confidence", "Probability that a candidate is true"),
+        ),
         (True, _bars, (labels,)),
     ]
     shown = [(draw, content) for there, draw, content in panels if there]

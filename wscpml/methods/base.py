@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wscpml.algorithm import features
-from wscpml.arrays import Array, Matrix, to_dense
-
-EVEN = 0.5  # a probability from here on is a label
+from wscpml.algorithm import composition, features
+from wscpml.algorithm.composition import Head, TrainingRows
+from wscpml.algorithm.features import FeatureMap
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, to_dense
+from wscpml.parameters import FeatureSettings, check_estimator, part_of
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,11 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _choose(self, probabilities: Array) -> Array:
         """Which labels are on, a boolean ``(n, q)``."""
-        return probabilities >= EVEN
+        return probabilities >= EVEN_ODDS
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``."""
+        check_estimator(self)
         X, y = validate_data(
             self,
             X,
@@ -133,3 +135,22 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         return tags
+
+
+class OnKernelFeatures(Method):
+    """A method whose classifier takes the kernel features that section `features` describes."""
+
+    SCALING = "none"  # the feature map scales
+    FEWEST_ROWS = 2  # one is held out
+
+    map_: FeatureMap
+    head_: Head
+
+    def _represented(self, X: Matrix, rng: np.random.Generator) -> TrainingRows:
+        """Fit the feature map, and take the rows through it."""
+        rows = composition.represent(X, part_of(self, FeatureSettings), rng)
+        self.map_ = rows.feature_map
+        return rows
+
+    def _probabilities(self, X: Matrix) -> Array:
+        return self.head_.predict_proba(self.map_(X))

@@ -1,10 +1,13 @@
 """WSC-PML with the scaling and kernel of its authors' group: the paper does not say its own."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from wscpml.methods.wsc_pml import AsPrinted
+from wscpml.parameters import Positive
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GroupFeatures(AsPrinted):
     """Min-max scaling and a Gaussian kernel, as in the group's published code for sibling papers.
 
@@ -16,12 +19,6 @@ class GroupFeatures(AsPrinted):
     TITLE = "WSC-PML, group's features"
     SOURCE = "WSC-PML on the features of the group's code for sibling papers"
 
-    def __init__(self, alpha: float = 10.0, beta: float = 10.0, random_state: Any = None) -> None:
-        super().__init__(
-            scaling="minmax",
-            kernel="rbf",
-            bandwidth=2.0,
-            alpha=alpha,
-            beta=beta,
-            random_state=random_state,
-        )
+    scaling: Literal["quantile", "minmax", "zscore", "none"] = "minmax"
+    kernel: Literal["laplace", "rbf", "none"] = "rbf"
+    bandwidth: Positive = 2.0

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, squeezed, to_dense, unsqueezed
-from wscpml.methods.base import EVEN
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, from_unit_interval, to_dense, to_unit_interval
 
 WEAKEST = 1e-12  # of the strongest direction; what is weaker is rounding
 
@@ -38,7 +37,7 @@ class LinearScores:
     bias_: Array  # (q,)
 
     def _probabilities(self, X: Matrix) -> Array:
-        return squeezed(X @ self.weight_ + self.bias_)
+        return to_unit_interval(X @ self.weight_ + self.bias_)
 
 
 class TopScores(LinearScores):
@@ -47,7 +46,7 @@ class TopScores(LinearScores):
     OWN_RULE = True
 
     def _choose(self, probabilities: Array) -> Array:
-        return on_top(unsqueezed(probabilities))
+        return on_top(from_unit_interval(probabilities))
 
 
 def on_top(scores: Array, share: float = 0.9) -> Array:
@@ -57,4 +56,4 @@ def on_top(scores: Array, share: float = 0.9) -> Array:
     """
     low, high = (f(axis=1, keepdims=True) for f in (scores.min, scores.max))
     scaled = (scores - low) / np.where(high > low, high - low, 1)
-    return np.where(high > low, scaled >= share, scores >= EVEN)
+    return np.where(high > low, scaled >= share, scores >= EVEN_ODDS)

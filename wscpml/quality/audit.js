@@ -19,7 +19,7 @@
   const FORMATS = {
     text: String,
     count,
-    confidence: (value) => (value < 0.0005 ? "<0.001" : value.toFixed(3)),
+    probability: (value) => (value < 0.0005 ? "<0.001" : value.toFixed(3)),
     share: (value) => `${(100 * value).toFixed(1)} %`,
   };
 

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.linalg import eigh
 
-from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
+from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.errors import UserError
-from wscpml.quality.issues import EVEN, ranked
+from wscpml.quality.evidence import Evidence
+from wscpml.quality.issues import ranked
 from wscpml.quality.judging import noise_rates
 
 MOST_LISTED = 5000  # suspicious tags in the page
 MOST_POINTS = 3000  # instances on the map
 MOST_CONFUSED = 12  # rows, and columns, of the table of confused labels
-MOST_FITTED = 1000  # rows that the axes of the map are fitted on
 MOST_TOLD = 3  # labels, or pairs of them, that are named in words
 GRID = 1000  # steps of a coordinate on the map
 BINS = 10  # of the calibration curve
@@ -32,7 +31,7 @@ PROBABILITY = "the estimated probability that a tag is right"
 COLUMNS = {  # of both tables: what people read, and how it is shown
     "instance": ("Instance", "text"),
     "label": ("Label", "text"),
-    "confidence": ("Confidence", "confidence"),
+    "label_confidence": ("Confidence", "probability"),
     "nearest": ("Nearest prototypes", "text"),
     "prototype_rank": ("Rank of its prototype", "count"),
     "competing": ("Likelier labels of the instance", "text"),
@@ -41,7 +40,7 @@ COLUMNS = {  # of both tables: what people read, and how it is shown
     "frequency": ("Share of the instances", "share"),
     "suspicious": ("Suspicious tags", "count"),
     "noise_rate": ("Estimated noise rate", "share"),
-    "average_confidence": ("Average confidence", "confidence"),
+    "average_confidence": ("Average confidence", "probability"),
     "true_noise_rate": ("True noise rate", "share"),
 }
 
@@ -54,12 +53,11 @@ class Audit:
     instances: "pd.Index[Any]"  # n ids
     label_names: list[str]
     candidates: Array  # (n, q)
-    confidence: Array  # (n, q), 0 where a label is no candidate
+    label_confidence: Array  # (n, q), 0 where a label is no candidate
     issues: pd.DataFrame  # as `WSCPML.find_label_issues` gives it
-    positions: Array  # (n, 2), of the instances on a map
-    prototypes: Array  # (q, 2), of the labels on the same map; NaN for a label without any
-    truth: Array | None = None  # (n, q)
-    meaning: str = PROBABILITY  # of the confidence
+    evidence: Evidence
+    truth: Array | None = None  # (n, q), -1 where it is not known
+    meaning: str = PROBABILITY  # of the label confidence
 
 
 @dataclass(frozen=True)
@@ -93,58 +91,30 @@ class Summary:
 
 def of(estimator: Any, title: str, truth: Any = None) -> Audit:
     """The audit of the rows that a WSCPML was fitted to, with their truth if it is known."""
-    candidates = estimator._Y
+    confidence = estimator.judged_.label_confidence
     truth = None if truth is None else np.asarray(truth)
-    if truth is not None and truth.shape != candidates.shape:
-        given, fitted = (" x ".join(map(str, each.shape)) for each in (truth, candidates))
+    if truth is not None and truth.shape != confidence.shape:
+        given, fitted = (" x ".join(map(str, each.shape)) for each in (truth, confidence))
         raise UserError(
             f"truth: it is {given}, and the labels that were fitted are {fitted}; "
             "give it for the same rows and labels"
         )
-    placed, prototypes = estimator._positions
     return Audit(
         title,
         estimator.instances_,
         estimator.label_names_,
-        candidates,
-        estimator.quality_.confidence,
+        estimator.candidates_,
+        confidence,
         estimator.find_label_issues(),
-        placed,
-        prototypes,
+        estimator.evidence_,
         truth,
     )
-
-
-def positions(scaled: Matrix, prototypes: Array) -> tuple[Array, Array]:
-    """Rows ``(n, d)`` and prototypes ``(q, d)`` on the two principal axes of the rows.
-
-    The axes are those of all rows, or of evenly spaced ones of very many.
-    """
-    sample = scaled[:: -(-scaled.shape[0] // MOST_FITTED)]
-    m, d = sample.shape
-    mean = np.asarray(sample.mean(axis=0)).ravel()
-    if d <= m:
-        square = to_dense(sample.T @ sample) - m * np.outer(mean, mean)
-    else:  # between rows, which are fewer
-        square = to_dense(sample @ sample.T)
-        square = square - square.mean(axis=0)
-        square -= square.mean(axis=1, keepdims=True)
-    size = len(square)
-    _, strongest = eigh(square, subset_by_index=[max(size - 2, 0), size - 1])
-    axes = np.zeros((d, 2))
-    axes[:, : strongest.shape[1]] = (strongest if d <= m else sample.T @ strongest)[:, ::-1]
-    axes *= np.sign(axes[abs(axes).argmax(axis=0), [0, 1]])
-    lengths = np.linalg.norm(axes, axis=0)
-    axes = np.divide(axes, lengths, out=np.zeros_like(axes), where=lengths > 0)
-    blocks = row_blocks(scaled.shape[0], ROWS_AT_ONCE)
-    placed = np.vstack([scaled[rows] @ axes for rows in blocks]) - mean @ axes
-    return placed, (prototypes - mean) @ axes
 
 
 def by_label(audit: Audit) -> pd.DataFrame:
     """Frequency, noise and confidence of each label, a row each."""
     tags = audit.candidates.sum(axis=0)
-    rates = noise_rates(audit.confidence, audit.candidates)
+    rates = noise_rates(audit.label_confidence, audit.candidates)
     table = pd.DataFrame(
         {
             "label": audit.label_names,
@@ -156,7 +126,8 @@ def by_label(audit: Audit) -> pd.DataFrame:
         }
     )
     if audit.truth is not None:
-        table["true_noise_rate"] = noise_rates(audit.truth * audit.candidates, audit.candidates)
+        known = audit.candidates * (audit.truth >= 0)
+        table["true_noise_rate"] = noise_rates(audit.truth * known, known)
     return table
 
 
@@ -164,7 +135,7 @@ def confusion(audit: Audit) -> Array:
     """How often a suspicious tag (row) is beside one that is probably right (column), (q, q)."""
     wrong, right = (
         sparse.csr_array(each.astype(np.int64))
-        for each in (_suspicious(audit), audit.confidence >= EVEN)
+        for each in (_suspicious(audit), audit.label_confidence >= EVEN_ODDS)
     )
     return (wrong.T @ right).toarray()
 
@@ -172,7 +143,7 @@ def confusion(audit: Audit) -> Array:
 def striking_pairs(audit: Audit) -> list[Pair]:
     """The pairs of `confusion` that are far above chance, those first that explain most tags."""
     counts = confusion(audit)
-    wrong, right = _suspicious(audit).sum(axis=0), (audit.confidence >= EVEN).sum(axis=0)
+    wrong, right = _suspicious(audit).sum(axis=0), (audit.label_confidence >= EVEN_ODDS).sum(axis=0)
     expected = np.outer(wrong, right) / len(audit.candidates)
     excess = counts - expected
     false, true = np.nonzero(excess > STANDS_OUT * np.sqrt(np.maximum(expected, 1)))
@@ -189,8 +160,10 @@ def calibration(audit: Audit) -> pd.DataFrame:
     from sklearn.calibration import calibration_curve
 
     assert audit.truth is not None
-    chosen = audit.candidates == 1
-    right, said = calibration_curve(audit.truth[chosen], audit.confidence[chosen], n_bins=BINS)
+    chosen = (audit.candidates == 1) & (audit.truth >= 0)
+    right, said = calibration_curve(
+        audit.truth[chosen], audit.label_confidence[chosen], n_bins=BINS
+    )
     return pd.DataFrame({"confidence": said, "right": right})
 
 
@@ -218,7 +191,7 @@ def render(audit: Audit) -> str:
         points=_map(audit),
         calibration=None if audit.truth is None else calibration(audit).to_dict("records"),
         columns=COLUMNS,
-        even=EVEN,
+        even=EVEN_ODDS,
         clear=CLEAR,
         style=style,
         script=script,
@@ -232,13 +205,14 @@ def summary(audit: Audit) -> Summary:
     labels, chosen, suspicious = by_label(audit), audit.candidates == 1, _suspicious(audit)
     known = labels[labels.tags >= ENOUGH]
     worst = (known if len(known) else labels[labels.tags > 0]).nlargest(MOST_TOLD, "noise_rate")
-    touched, wrong = suspicious.any(axis=1), float((1 - audit.confidence[chosen]).sum())
+    touched, wrong = suspicious.any(axis=1), float((1 - audit.label_confidence[chosen]).sum())
     tags, flagged = int(chosen.sum()), int(suspicious.sum())
     false = precision = recall = None
     if audit.truth is not None:
         found = chosen & (audit.truth == 0)
         hits, false = int((suspicious & found).sum()), int(found.sum())
-        precision, recall = hits / max(flagged, 1), hits / max(false, 1)
+        told = int((suspicious & (audit.truth >= 0)).sum())
+        precision, recall = hits / max(told, 1), hits / max(false, 1)
     return Summary(
         instances=len(chosen),
         tags=tags,
@@ -246,9 +220,9 @@ def summary(audit: Audit) -> Summary:
         wrong=round(wrong),
         wrong_share=wrong / max(tags, 1),
         suspicious=flagged,
-        certain=int((chosen & (audit.confidence < CLEAR)).sum()),
+        certain=int((chosen & (audit.label_confidence < CLEAR)).sum()),
         touched=int(touched.sum()),
-        hopeless=int((touched & ~(audit.confidence >= EVEN).any(axis=1)).sum()),
+        hopeless=int((touched & ~(audit.label_confidence >= EVEN_ODDS).any(axis=1)).sum()),
         worst=worst.to_dict("records"),
         false=false,
         precision=precision,
@@ -267,7 +241,7 @@ def percent(share: float) -> str:
 
 
 def _suspicious(audit: Audit) -> Array:
-    return (audit.candidates == 1) & (audit.confidence < EVEN)
+    return (audit.candidates == 1) & (audit.label_confidence < EVEN_ODDS)
 
 
 def _tags(audit: Audit) -> dict[str, Any]:
@@ -275,9 +249,9 @@ def _tags(audit: Audit) -> dict[str, Any]:
     listed = audit.issues.head(MOST_LISTED)
     listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
     if audit.truth is not None:
-        true = audit.truth[ranked(audit.confidence, audit.candidates)] == 1
-        listed["truth"] = np.where(true[:MOST_LISTED], "right", "wrong")
-    return _table("tags", listed, ("confidence", "ascending")) | {
+        true = audit.truth[ranked(audit.label_confidence, audit.candidates)][:MOST_LISTED]
+        listed["truth"] = np.array(["wrong", "right", "unknown"])[true.astype(int)]
+    return _table("tags", listed, ("label_confidence", "ascending")) | {
         "left_out": len(audit.issues) - len(listed)
     }
 
@@ -326,12 +300,17 @@ def _confused(audit: Audit) -> dict[str, Any]:
 
 def _map(audit: Audit) -> dict[str, Any]:
     """Instances and prototypes on a grid, as the page's script takes them."""
-    n = len(audit.positions)
+    n = len(audit.evidence.positions)
     every = slice(None, None, -(-n // MOST_POINTS))
     placed, right, wrong = (
-        each[every] for each in (audit.positions, audit.confidence >= EVEN, _suspicious(audit))
+        each[every]
+        for each in (
+            audit.evidence.positions,
+            audit.label_confidence >= EVEN_ODDS,
+            _suspicious(audit),
+        )
     )
-    both = np.vstack([placed, audit.prototypes])
+    both = np.vstack([placed, audit.evidence.prototypes])
     low, high = np.nanmin(both, axis=0), np.nanmax(both, axis=0)
     steps = (both - low) / np.where(high > low, high - low, 1) * GRID
     xy = [None if np.isnan(row).any() else [round(v) for v in row] for row in steps.tolist()]

@@ -1,4 +1,4 @@
-"""How likely each candidate is to be true, by the candidates alone.
+"""Judging labels: how likely each candidate is to be true, by the candidates alone.
 
 Two predictors say how likely each label is to be a candidate of a row, P, without having seen the
 row's own labels: kernel ridge regression leaves the row out, and of a forest only those trees
@@ -8,14 +8,13 @@ probability p / P. Rho shows where P is lowest: hardly any of those labels are t
 share of them that are candidates all the same.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from wscpml.algorithm.ridge import Axes
-from wscpml.arrays import Array, Matrix, squeezed
+from wscpml.algorithm.composition import TrainingRows, closed_form
+from wscpml.arrays import Array, Matrix
 
 TREES, LEAF = 400, 3
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
@@ -28,32 +27,40 @@ NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
 
 
 @dataclass(frozen=True)
-class Quality:
+class JudgedLabels:
     """What is known of the candidates of n rows and q labels."""
 
-    confidence: Array  # (n, q), the probability that a candidate is true; 0 where there is none
+    label_confidence: (
+        Array  # (n, q), the probability that a candidate is true; 0 off the candidates
+    )
     chance: float  # that a label which is not true is a candidate
+    noise_rates: Array  # (q,), the share of each label's candidates that are false; NaN without any
 
 
-def assess(scaled: Matrix, mapped: Array, axes: Axes, candidates: Array, seed: int) -> Quality:
-    """Judge every candidate.
+def judge(rows: TrainingRows, candidates: Array, rng: np.random.Generator) -> JudgedLabels:
+    """Judge every candidate ``(n, q)`` of the training rows.
 
-    Takes scaled features ``(n, d)``, the kernel features ``(n, r)`` made of them with their
-    `classifier.principal_axes`, and candidates ``(n, q)``. The probabilities are refined once, by
-    predictions of what the first round takes to be true.
+    The probabilities are refined once, by predictions of what the first round takes to be true.
     """
-    Y = candidates.astype(np.float64)
+    Y, seed = candidates.astype(np.float64), int(rng.integers(2**31))
+    predicted = predict_unseen(rows, candidates, Y, seed)
+    chance = chance_of_noise(predicted, Y)
+    true = (calibrate(predicted, Y) - chance) / (1 - chance)
+    again = predict_unseen(rows, candidates, Y * posterior(true, chance), seed)
+    confidence = Y * posterior((true + again) / 2, chance)
+    return JudgedLabels(confidence, chance, noise_rates(confidence, candidates))
 
-    def unseen(targets: Array) -> Array:
-        ours = left_out(mapped, axes, candidates, targets)
-        return (ours + grown_without(scaled, targets, seed)) / 2
 
-    predicted = unseen(Y)
+def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
+    """Predictions of targets ``(n, q)`` by ridge and forest, neither of which has seen the row."""
+    ours = leave_one_out(rows, candidates, targets)
+    return (ours + out_of_bag(rows.scaled, targets, seed)) / 2
+
+
+def chance_of_noise(predicted: Array, Y: Array) -> float:
+    """The chance rho that a false label is a candidate: the share of them where P is lowest."""
     lowest = Y[predicted <= np.quantile(predicted, LOWEST)]
-    chance = min((lowest.sum() + 0.5) / (lowest.size + 1), 1 - NEVER_SURE)
-    true = (set_right(predicted, Y) - chance) / (1 - chance)
-    again = unseen(Y * posterior(true, chance))
-    return Quality(Y * posterior((true + again) / 2, chance), chance)
+    return float(min((lowest.sum() + 0.5) / (lowest.size + 1), 1 - NEVER_SURE))
 
 
 def posterior(true: Array, chance: float) -> Array:
@@ -66,16 +73,16 @@ def posterior(true: Array, chance: float) -> Array:
     return true / (true + (1 - true) * chance)
 
 
-def noise_rates(confidence: Array, candidates: Array) -> Array:
+def noise_rates(label_confidence: Array, candidates: Array) -> Array:
     """The estimated share of each label's candidates that are false, ``(q,)``; NaN without any."""
     counts = candidates.sum(axis=0)
     return 1 - np.divide(
-        confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
+        label_confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
     )
 
 
-def identification(true: Array, confidence: Array) -> dict[str, float | None]:
-    """How well confidences of candidates tell which are false, by the truth (1 or 0) of each.
+def identification(true: Array, label_confidence: Array) -> dict[str, float | None]:
+    """How well label confidences tell which candidates are false, by the truth (1 or 0) of each.
 
     ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
     suspected most; and how far confidences are from the shares that are true, on average.
@@ -84,34 +91,29 @@ def identification(true: Array, confidence: Array) -> dict[str, float | None]:
 
     if set(np.unique(true)) != {0, 1}:
         return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
-    worst = np.argsort(confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
-    bins = np.minimum((confidence * TENTHS).astype(int), TENTHS - 1)
-    gaps = np.bincount(bins, true - confidence, TENTHS)
+    worst = np.argsort(label_confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
+    bins = np.minimum((label_confidence * TENTHS).astype(int), TENTHS - 1)
+    gaps = np.bincount(bins, true - label_confidence, TENTHS)
     return {
-        "auc": float(roc_auc_score(true, confidence)),
-        "average_precision": float(average_precision_score(1 - true, -confidence)),
+        "auc": float(roc_auc_score(true, label_confidence)),
+        "average_precision": float(average_precision_score(1 - true, -label_confidence)),
         "precision_top_5": float(1 - true[worst].mean()),
         "calibration_error": float(abs(gaps).sum() / len(true)),
     }
 
 
-def left_out(mapped: Array, axes: Axes, candidates: Array, targets: Array) -> Array:
+def leave_one_out(rows: TrainingRows, candidates: Array, targets: Array) -> Array:
     """Predictions ``(n, q)`` of kernel ridge regression for rows that it is not fitted to."""
-    rows = _rows_of(axes, mapped)
-    found = axes.fit(candidates[rows], targets[rows])
-    if len(mapped) == len(axes.U):
+    chosen = rows.of_axes
+    found = closed_form(rows, candidates, targets, chosen)
+    if len(chosen) == len(targets):
         return found.left_out
-    predicted = mapped @ found.head.weight + found.head.bias
-    predicted[rows] = found.left_out
+    predicted = rows.mapped @ found.head.weight + found.head.bias
+    predicted[chosen] = found.left_out
     return predicted
 
 
-def _rows_of(axes: Axes, mapped: Array) -> slice:
-    """The rows that the axes are of."""
-    return slice(None, None, -(-len(mapped) // len(axes.U)))
-
-
-def grown_without(X: Matrix, targets: Array, seed: int) -> Array:
+def out_of_bag(X: Matrix, targets: Array, seed: int) -> Array:
     """Predictions ``(n, q)`` of a forest, for each row by the trees that were grown without it."""
     from sklearn.ensemble import ExtraTreesRegressor
 
@@ -130,7 +132,7 @@ def grown_without(X: Matrix, targets: Array, seed: int) -> Array:
     return forest.fit(X, targets.squeeze()).oob_prediction_.reshape(targets.shape)
 
 
-def set_right(predicted: Array, observed: Array) -> Array:
+def calibrate(predicted: Array, observed: Array) -> Array:
     """Predictions as probabilities: in every bin as many as were observed; never out of order."""
     from sklearn.isotonic import isotonic_regression
 
@@ -140,41 +142,3 @@ def set_right(predicted: Array, observed: Array) -> Array:
     y = (1 - SLOPE) * isotonic_regression(y) + SLOPE * x
     x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
     return np.clip(np.interp(predicted, x, y), NEVER_SURE, 1 - NEVER_SURE)
-
-
-def even_odds(
-    predict_proba: Callable[[Array], Array],
-    mapped: Array,
-    axes: Axes,
-    candidates: Array,
-    confidence: Array,
-) -> float:
-    """The probability from which a trained classifier should predict a label.
-
-    It is too sure of rows that it was trained on. So kernel ridge regression on the same
-    confidences finds the threshold on rows that it leaves out, and the classifier takes the
-    probability that has the same rank among its own.
-    """
-    rows = _rows_of(axes, mapped)
-    closed_form = axes.fit(candidates[rows], confidence[rows])
-    found = threshold(squeezed(closed_form.left_out), confidence[rows])
-    if found is None:
-        return 0.5
-    theirs, ours = (
-        np.sort(predict(mapped[rows]), axis=None)
-        for predict in (closed_form.head.predict_proba, predict_proba)
-    )
-    return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
-
-
-def threshold(scores: Array, confidence: Array) -> float | None:
-    """The score from which a label is to be predicted, for the fewest errors to be expected.
-
-    None where that is to predict none or all of them.
-    """
-    order = np.argsort(-scores, axis=None)
-    gains = np.cumsum(2 * confidence.ravel()[order] - 1)
-    best = int(gains.argmax())
-    if best + 1 == len(order) or gains[best] <= 0:
-        return None
-    return float(scores.ravel()[order[best : best + 2]].mean())

@@ -14,15 +14,14 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.errors import UserError
-from wscpml.quality.issues import EVEN
 
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def decisions(
-    instances: Sequence[Any], labels: Sequence[str], candidates: Array, confidence: Array
+    instances: Sequence[Any], labels: Sequence[str], candidates: Array, label_confidence: Array
 ) -> pd.DataFrame:
     """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it."""
     row, label = np.nonzero(candidates)
@@ -30,8 +29,8 @@ def decisions(
         {
             "instance": np.array(instances)[row],
             "label": np.array(labels, dtype=object)[label],
-            "confidence": confidence[row, label],
-            "keep": (confidence[row, label] >= EVEN).astype(np.uint8),
+            "label_confidence": label_confidence[row, label],
+            "keep": (label_confidence[row, label] >= EVEN_ODDS).astype(np.uint8),
         }
     )
 
@@ -43,8 +42,8 @@ def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, An
     """
     tasks = []
     for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
-        of_each: dict[Any, Any] = {row.label: row.confidence for row in rows}
-        kept = [label for label, value in of_each.items() if value >= EVEN]
+        of_each: dict[Any, Any] = {row.label: row.label_confidence for row in rows}
+        kept = [label for label, value in of_each.items() if value >= EVEN_ODDS]
         if len(kept) == len(of_each):
             continue
         chosen = {

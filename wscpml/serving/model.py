@@ -1,20 +1,18 @@
 """A trained model: everything that stands between raw features and label probabilities."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wscpml import artifacts
+from wscpml.algorithm.composition import Head
 from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network
 from wscpml.algorithm.ridge import Ridge
-from wscpml.arrays import Array, Matrix, unsqueezed
+from wscpml.arrays import Array, Matrix
 from wscpml.errors import UserError
 
-Head = Network | Ridge
 FORMAT = 1  # of the directory; another one, once models of this one could be read wrongly
 MAKE_ONE = "`wscpml clean ... --model DIR` makes one, `dvc repro` that of the pipeline"
 HEADS: dict[str, type[Head]] = {"network": Network, "kernel_ridge": Ridge}
@@ -86,11 +84,3 @@ def load(directory: str | Path) -> Model:
 
 def _outputs(head: Head) -> int:
     return len(head.bias if isinstance(head, Ridge) else head.output_bias)
-
-
-def with_even_odds_at(probability: float, head: Head) -> Head:
-    """The same classifier, its probabilities shifted so that this one becomes a half."""
-    if isinstance(head, Ridge):
-        return replace(head, bias=head.bias + 0.5 - unsqueezed(np.array(probability)))
-    shift = np.float32(np.log(probability / (1 - probability)))
-    return replace(head, output_bias=head.output_bias - shift)

@@ -1,0 +1,177 @@
+"""One method behind every door: the pipeline, WSCPML in Python, and the command give one answer."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from stages import (
+    apply_method,
+    build_confidence,
+    cluster,
+    evaluate,
+    fetch,
+    inject_noise,
+    judge_labels,
+    learn_prototypes,
+    prepare,
+    train_classifier,
+)
+from tests.contract import small
+from wscpml import WSCPML, artifacts, settings
+from wscpml.cli import main
+from wscpml.devices import one_blas_thread
+from wscpml.quality import judging
+
+STAGES = [
+    fetch.fetch,
+    prepare.prepare,
+    inject_noise.inject_noise,
+    learn_prototypes.learn_prototypes,
+    build_confidence.build_confidence,
+    cluster.cluster,
+    judge_labels.judge_labels,
+    train_classifier.train_classifier,
+    apply_method.apply_method,
+    evaluate.evaluate,
+]
+LABELS = ["rock", "jazz", "pop", "folk"]
+
+
+@dataclass
+class Answer:
+    """What one door says of the training rows, and of rows that it has not seen."""
+
+    tags: pd.DataFrame  # instance, label, label_confidence, keep: a row per candidate
+    reasons: pd.DataFrame  # of the suspicious ones, as the audit's page lists them
+    probabilities: np.ndarray
+    labels: np.ndarray
+
+
+def tags(instances, label, confidence) -> pd.DataFrame:
+    table = pd.DataFrame({"instance": instances, "label": label, "label_confidence": confidence})
+    table = table.astype({"instance": str, "label": str})
+    return table.assign(keep=(table.label_confidence >= 0.5).astype(int))
+
+
+def reasons(page: str) -> pd.DataFrame:
+    """The table of suspicious tags in the audit's page."""
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    table = json.loads(text)["tables"][0]
+    found = pd.DataFrame(table["rows"], columns=[name for name, *_ in table["columns"]])
+    return found.drop(columns="truth", errors="ignore")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, params):
+    """120 songs of which a fold is held out, as files of a person's own; few trees."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(judging, "TREES", 30)
+    X, truth, candidates = small(n=120, d=6)
+    names = [f"song {i}" for i in range(len(X))]
+    songs = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    songs.insert(0, "song", names)
+    Path("data/own").mkdir(parents=True)
+    for file, matrix in (("tags", candidates), ("truth", truth)):
+        table = pd.DataFrame(matrix, columns=LABELS)
+        table.insert(0, "song", names)
+        table.to_csv(f"data/own/{file}.csv", index=False)
+    songs.to_csv("data/own/songs.csv", index=False)
+    params["seed"] = 3
+    params["dataset"] = {
+        "features": "data/own/songs.csv",
+        "candidates": "data/own/tags.csv",
+        "truth": "data/own/truth.csv",
+        "id": "song",
+    }
+    params["split"] = {"folds": 4, "fold": 1}
+    params["classifier"]["max_epochs"] = 4
+    return params
+
+
+def by_pipeline() -> Answer:
+    chosen = settings.load()
+    with one_blas_thread():
+        for stage in STAGES:
+            stage(chosen)
+    found = artifacts.read("data/pseudo_labels.parquet")
+    probabilities, labels = (
+        artifacts.read(f"data/{name}.parquet").drop(columns="instance").to_numpy()
+        for name in ("predictions", "predicted_labels")
+    )
+    return Answer(
+        tags(found.instance, found.label, found.label_confidence),
+        reasons(Path("metrics/audit.html").read_text()),
+        probabilities,
+        labels,
+    )
+
+
+def sides() -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Songs and tags of the training rows and of the others, as the pipeline dealt them."""
+    songs, given = (pd.read_csv(f"data/own/{name}.csv") for name in ("songs", "tags"))
+    test = artifacts.read("data/split.npy")
+    return [(songs[side], given[side]) for side in (~test, test)]
+
+
+def by_estimator() -> Answer:
+    (songs, given), (rest, _) = sides()
+    chosen = settings.for_estimator(Path("params.yaml"), [])
+    fitted = WSCPML(**chosen).fit(songs.set_index("song"), given.set_index("song"))
+    row, label = np.nonzero(given[LABELS].to_numpy())
+    issues = fitted.find_label_issues().astype({"prototype_rank": int})
+    issues["label_confidence"] = [float(f"{v:.3g}") for v in issues.label_confidence]
+    rest = rest.set_index("song")
+    return Answer(
+        tags(
+            given.song.to_numpy()[row],
+            np.array(LABELS)[label],
+            fitted.label_confidence_.to_numpy()[row, label],
+        ),
+        issues,
+        fitted.predict_proba(rest).to_numpy(),
+        fitted.predict(rest).to_numpy(),
+    )
+
+
+def by_command() -> Answer:
+    (songs, given), (rest, _) = sides()
+    for name, table in (("songs", songs), ("tags", given), ("rest", rest)):
+        table.to_csv(f"{name}.csv", index=False)
+    taken = ["songs.csv", "tags.csv", "--id", "song", "--params", "params.yaml"]
+    main(["clean", *taken, "-o", "clean.parquet", "--model", "model"])
+    main(["audit", *taken, "--html", "page.html"])
+    main(["predict", "model", "rest.csv", "--id", "song", "-o", "predicted.parquet"])
+    cleaned = pd.read_parquet("clean.parquet")
+    predicted = pd.read_parquet("predicted.parquet")
+    found = tags(cleaned.instance, cleaned.label, cleaned.label_confidence)
+    assert cleaned.keep.tolist() == found.keep.tolist()
+    named = [set(filter(None, cell.split(";"))) for cell in predicted.labels]
+    return Answer(
+        found,
+        reasons(Path("page.html").read_text()),
+        predicted[LABELS].to_numpy(),
+        np.array([[label in each for label in LABELS] for each in named]),
+    )
+
+
+@pytest.mark.parametrize("labels", ["printed", "cleaned"])
+@pytest.mark.parametrize("kind", ["network", "kernel_ridge"])
+def test_every_door_gives_the_same_answer(project, labels, kind):
+    project["classifier"] |= {"labels": labels, "kind": kind}
+    Path("params.yaml").write_text(yaml.safe_dump(project))
+    one, *others = by_pipeline(), by_estimator(), by_command()
+    assert one.tags.keep.nunique() == 2
+    assert len(one.reasons) == (one.tags.keep == 0).sum()
+    assert one.labels.any()
+    for other in others:
+        pd.testing.assert_frame_equal(one.tags, other.tags, check_exact=True)
+        pd.testing.assert_frame_equal(one.reasons, other.reasons, check_exact=True)
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        np.testing.assert_array_equal(one.labels, other.labels)
+

@@ -1,0 +1,188 @@
+"""WSC-PML, composed once: its steps in their order, for stages, estimators, benchmarks and docs.
+
+    represent   the training rows: scaled, mapped by a kernel, and their principal axes
+    supervise   prototypes, and by them the weak supervision B (Eqs. 1-5)
+    cluster     pseudo-labels F, memberships Pi and prototypes O (Eqs. 6-10, 12-19)
+    train       the classifier, a network for each label (Eq. 11) or the closed form
+
+Between the last two, `wscpml.quality.judging.judge` says how likely each candidate is to be true.
+What a step takes at random comes from the generator that it is given.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from wscpml.algorithm import clustering, features, network, prototypes, ridge, weak_supervision
+from wscpml.algorithm.clustering import Clustering
+from wscpml.algorithm.features import FeatureMap
+from wscpml.algorithm.network import Network, Problem, Progress
+from wscpml.algorithm.ridge import Ridge
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_unit_interval
+from wscpml.parameters import (
+    ClassifierSettings,
+    ClusteringSettings,
+    FeatureSettings,
+    NetworkSettings,
+    WeakSupervisionSettings,
+    part_of,
+)
+
+Head = Network | Ridge
+Room = Callable[[tuple[int, int]], Array]
+NEVER_SURE = 0.002  # a threshold is at least so far from 0 and 1
+
+
+def in_memory(shape: tuple[int, int]) -> Array:
+    """Room for a float32 matrix."""
+    return np.empty(shape, np.float32)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The features of the training rows as each step takes them; what is costly is made once."""
+
+    feature_map: FeatureMap
+    scaled: Matrix  # (n, d)
+    room: Room = in_memory  # for the mapped features
+
+    @cached_property
+    def mapped(self) -> Array:
+        """The kernel features, float32 ``(n, r)``."""
+        room = self.room((self.scaled.shape[0], self.feature_map.size))
+        return self.feature_map.map_scaled(self.scaled, out=room)
+
+    @cached_property
+    def axes(self) -> ridge.Axes:
+        """The principal axes of the kernel features; of very many rows, those of some."""
+        return network.principal_axes(self.mapped)
+
+    @cached_property
+    def of_axes(self) -> Array:
+        """The rows that the axes are of."""
+        return network.start_rows(self.scaled.shape[0])
+
+
+@dataclass(frozen=True)
+class TrainedHead:
+    """What stands between kernel features and probabilities, and how it came about."""
+
+    head: Head
+    course: pd.DataFrame  # step, training_loss, validation_loss: per epoch, or per penalty
+    closed_form: ridge.Fit | None = None  # kernel ridge regression on the same labels
+
+
+def represent(X: Matrix, settings: FeatureSettings, rng: np.random.Generator) -> TrainingRows:
+    """Fit scaling and kernel map to the training rows ``(n, d)``, which may be on disk."""
+    feature_map = features.fit(X, **asdict(settings), rng=rng)
+    return TrainingRows(feature_map, scaled_by(feature_map, X))
+
+
+def scaled_by(feature_map: FeatureMap, X: Matrix) -> Matrix:
+    """Rows ``(n, d)`` as the map scales them; of rows on disk, those that are asked for."""
+    return X.changed(feature_map.scale) if isinstance(X, Rows) else feature_map.scale(X)
+
+
+def supervise(scaled: Matrix, candidates: Array, settings: WeakSupervisionSettings) -> Array:
+    """The weak supervision B ``(n, q)`` by the prototypes of the candidates."""
+    return weak_supervision.build(
+        scaled, candidates, *prototypes.learn(scaled, candidates), settings.theta
+    )
+
+
+def cluster(
+    scaled: Matrix, candidates: Array, B: Array, settings: ClusteringSettings, device: str = "cpu"
+) -> Clustering:
+    """Cluster the scaled rows under weak supervision: F, Pi and O."""
+    return clustering.cluster(scaled, candidates, B, **asdict(settings), device=device)
+
+
+def train(
+    rows: TrainingRows,
+    candidates: Array,
+    pseudo_labels: Array,
+    label_confidence: Array,
+    settings: ClassifierSettings,
+    rng: np.random.Generator,
+    device: str = "cpu",
+    progress: Progress = iter,
+) -> TrainedHead:
+    """Train the classifier on the labels that the settings name, all ``(n, q)``.
+
+    `printed` is the paper: it learns F, and a probability of a half makes a label. `cleaned` learns
+    the label confidences, and its probabilities are shifted: even odds are then where the fewest
+    errors are to be expected.
+    """
+    cleaned = settings.labels == "cleaned"
+    targets = (label_confidence if cleaned else pseudo_labels).astype(np.float64)
+    if settings.kind == "kernel_ridge":
+        fitted = closed_form(rows, candidates, targets, np.arange(len(targets)))
+        trained = TrainedHead(fitted.head, fitted.course, fitted)
+    else:
+        fitted = closed_form(rows, candidates, targets, rows.of_axes)
+        chosen = part_of(settings, NetworkSettings)
+        trained = train_network(rows, candidates, targets, chosen, rng, fitted, device, progress)
+    if not cleaned:
+        return trained
+    threshold = even_odds(trained.head, rows, fitted, label_confidence)
+    shifted = trained.head.with_even_odds_at(threshold)
+    return TrainedHead(shifted, trained.course, fitted)
+
+
+def train_network(
+    rows: TrainingRows,
+    candidates: Array,
+    targets: Array,
+    settings: NetworkSettings,
+    rng: np.random.Generator,
+    fitted: ridge.Fit | None = None,
+    device: str = "cpu",
+    progress: Progress = iter,
+) -> TrainedHead:
+    """Train a network on targets ``(n, q)``; the closed form that it starts from may be there."""
+    problem = Problem(rows.mapped, candidates, targets, rng, rows.axes, fitted)
+    ((head, course),) = network.fit_all(
+        [problem], **asdict(settings), device=device, progress=progress
+    )
+    return TrainedHead(head, course, fitted)
+
+
+def closed_form(rows: TrainingRows, candidates: Array, targets: Array, chosen: Array) -> ridge.Fit:
+    """Kernel ridge regression on some rows: on those of the axes nothing is factorised anew."""
+    if len(chosen) == len(rows.of_axes):
+        return rows.axes.fit(candidates[chosen], targets[chosen])
+    return ridge.fit(rows.mapped[chosen], candidates[chosen], targets[chosen])
+
+
+def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidence: Array) -> float:
+    """The probability from which a trained classifier should predict a label.
+
+    It is too sure of rows that it was trained on. So the closed form on the same labels finds the
+    threshold on rows that it leaves out, and the classifier takes the probability that has the
+    same rank among its own.
+    """
+    every = len(fitted.left_out) == len(label_confidence)
+    chosen = slice(None) if every else rows.of_axes
+    found = threshold(to_unit_interval(fitted.left_out), label_confidence[chosen])
+    if found is None:
+        return EVEN_ODDS
+    theirs, ours = (
+        np.sort(each.predict_proba(rows.mapped[chosen]), axis=None) for each in (fitted.head, head)
+    )
+    return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
+
+
+def threshold(scores: Array, label_confidence: Array) -> float | None:
+    """The score from which a label is to be predicted, for the fewest errors to be expected.
+
+    None where that is to predict none or all of them.
+    """
+    order = np.argsort(-scores, axis=None)
+    gains = np.cumsum(2 * label_confidence.ravel()[order] - 1)
+    best = int(gains.argmax())
+    if best + 1 == len(order) or gains[best] <= 0:
+        return None
+    return float(scores.ravel()[order[best : best + 2]].mean())
