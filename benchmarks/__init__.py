@@ -13,10 +13,9 @@ ROOT = Path(__file__).parents[1]
 def dvc_stages() -> dict[str, dict[str, Any]]:
     """The stages of WSC-PML's run by name, in order, as DVC has them."""
     shared, own = (
-        yaml.safe_load((ROOT / name / "dvc.yaml").read_text())["stages"]
-        for name in (".", "stages/wsc-pml")
+        yaml.safe_load((ROOT / name / "dvc.yaml").read_text())["stages"] for name in (".", "models")
     )
-    before = {name: shared.pop(name) for name in ("fetch", "prepare", "inject_noise")}
+    before = {name: shared.pop(name) for name in ("identify", "fetch", "prepare", "inject_noise")}
     return before | own | shared
 
 

@@ -11,7 +11,7 @@ tenth of yeast-9.
 import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -29,6 +29,7 @@ from wscpml.arrays import Array, Matrix
 from wscpml.datasets.benchmarks import load as load_benchmark
 from wscpml.datasets.benchmarks import precision, those_here
 from wscpml.evaluation import metrics
+from wscpml.parameters import NetworkSettings, part_of
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -80,8 +81,9 @@ def splits(data: Data, folds: int, settings: Settings, **changes: object) -> Ite
     for fold in range(folds):
         test = data.split == fold
         anchors = stream(settings.seed, "anchors")
-        options = settings.features.model_dump() | changes
-        feature_map = features.fit(data.X[~test], **options, rng=anchors)
+        feature_map = features.fit(
+            data.X[~test], **asdict(settings.features) | changes, rng=anchors
+        )
         yield Split(
             mapped=feature_map(data.X[~test]),
             test=feature_map(data.X[test]),
@@ -176,7 +178,7 @@ def _with_each_penalty(fitted: ridge.Fit, Y: Array) -> Iterator[Callable[[Array]
 def networks(data: Data, folds: int, settings: Settings) -> Rows:
     """Table D: where the network starts, and what trains it."""
     parts = list(splits(data, folds, settings))
-    options = settings.classifier.model_dump(exclude={"kind", "labels"})
+    options = asdict(part_of(settings.classifier, NetworkSettings))
     rows: Rows = {}
 
     def problem(fold: Split) -> network.Problem:
@@ -187,8 +189,8 @@ def networks(data: Data, folds: int, settings: Settings) -> Rows:
         with patch.multiple(network, _starts=starts, WORTH=worth):
             found = network.fit_all([problem(fold) for fold in parts], **options | changes)
         return _mean(
-            {"ap": fold.precision(network.predict_proba)} | _best(course.validation_loss, worth)
-            for fold, (network, course) in zip(parts, found, strict=True)
+            {"ap": fold.precision(each.predict_proba)} | _best(course.validation_loss, worth)
+            for fold, (each, course) in zip(parts, found, strict=True)
         )
 
     rows["closed form, as it is"] = trained(network._starts, worth=NEVER, max_epochs=1)

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
@@ -32,6 +33,7 @@ from wscpml.algorithm import clustering, network
 from wscpml.arrays import Array, row_blocks
 from wscpml.datasets.benchmarks import missing
 from wscpml.devices import cores
+from wscpml.parameters import NetworkSettings, part_of
 from wscpml.randomness import stream
 from wscpml.settings import Settings, load
 
@@ -267,7 +269,7 @@ def training(name: str, fold: Fold, settings: Settings, times: float, least: flo
         return network.Problem(X, Y, Y, stream(settings.seed, "classifier"))
 
     start = time.perf_counter()
-    _, course = network.fit_all([problem()], **chosen.model_dump(exclude={"kind", "labels"}))[0]
+    _, course = network.fit_all([problem()], **asdict(part_of(chosen, NetworkSettings)))[0]
     ours, target = time.perf_counter() - start, course.validation_loss.min()
     held_out, training, _ = network._split(problem(), chosen.validation_share)
     cap = max(times * ours, least)
@@ -282,7 +284,7 @@ def training(name: str, fold: Fold, settings: Settings, times: float, least: flo
 
 def together(name: str, folds: list[Fold], settings: Settings, turns: int) -> Figures:
     """All folds at once against one after the other."""
-    chosen = settings.classifier.model_dump(exclude={"kind", "labels"})
+    chosen = asdict(part_of(settings.classifier, NetworkSettings))
 
     def problems() -> list[network.Problem]:
         streams = [stream(settings.seed, "classifier") for _ in folds]

@@ -11,7 +11,7 @@ yeast-9.
 import argparse
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +19,16 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from benchmarks import ROOT
-from wscpml.algorithm import clustering, features, network, prototypes, ridge, weak_supervision
+from wscpml.algorithm import composition, network, ridge
 from wscpml.arrays import Array, Matrix
 from wscpml.datasets import benchmarks
 from wscpml.evaluation import metrics
-from wscpml.randomness import stream
+from wscpml.parameters import NetworkSettings, part_of
+from wscpml.randomness import streams
 from wscpml.settings import Settings, load
 
 HEADS = ("network", "kernel_ridge")
 LABELS = ("candidates", "pseudo_labels", "truth")
-EVEN = 0.5
 NAMES = ("emotions-4", "birds-4", "yeast-9", "medical-7", "image-3", "Mirflickr", "corel5k-9")
 
 
@@ -48,14 +48,12 @@ class Fold:
 def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: Settings) -> Fold:
     """Map and cluster as the pipeline's stages do."""
     Y = candidates[~test]
-    anchors = stream(settings.seed, "anchors")
-    feature_map = features.fit(X[~test], **settings.features.model_dump(), rng=anchors)
-    scaled = feature_map.scale(X[~test])
-    B = weak_supervision.build(scaled, Y, *prototypes.learn(scaled, Y), settings.confidence.theta)
-    found = clustering.cluster(scaled, Y, B, **settings.clustering.model_dump())
+    rows = composition.represent(X[~test], settings.features, streams(settings.seed).anchors)
+    B = composition.supervise(rows.scaled, Y, settings.weak_supervision)
+    found = composition.cluster(rows.scaled, Y, B, settings.clustering)
     return Fold(
-        mapped=feature_map.map_scaled(scaled),
-        test=feature_map(X[test]),
+        mapped=rows.mapped,
+        test=rows.feature_map(X[test]),
         candidates=Y,
         truth=truth[~test],
         test_truth=truth[test],
@@ -87,10 +85,10 @@ def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
         pairs = list(zip(folds, negatives, targets, strict=True))
         networks = network.fit_all(
             [
-                network.Problem(f.mapped, Y, F, stream(settings.seed, "classifier"))
+                network.Problem(f.mapped, Y, F, streams(settings.seed).classifier)
                 for f, Y, F in pairs
             ],
-            **settings.classifier.model_dump(exclude={"kind", "labels"}),
+            **asdict(part_of(settings.classifier, NetworkSettings)),
         )
         closed_forms = [ridge.fit(f.mapped, Y, F) for f, Y, F in pairs]
         if labels == "candidates":
@@ -99,7 +97,7 @@ def measure(folds: list[Fold], settings: Settings) -> dict[str, float]:
                 for f, fitted in zip(folds, closed_forms, strict=True)
             )
         heads = {
-            "network": [network for network, _ in networks],
+            "network": [trained for trained, _ in networks],
             "kernel_ridge": [fitted.head for fitted in closed_forms],
         }
         for kind in HEADS:

@@ -22,7 +22,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -40,18 +40,16 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from wscpml.algorithm import features, network
-from wscpml.algorithm.network import Problem
-from wscpml.arrays import Array, Matrix, to_dense
+from wscpml.algorithm import composition
+from wscpml.algorithm.composition import TrainingRows
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, to_dense
 from wscpml.datasets import benchmarks
-from wscpml.methods.br import BR, FEATURES, TRAINING
+from wscpml.devices import one_blas_thread
+from wscpml.parameters import ClassifierSettings, FeatureSettings
 from wscpml.quality import judging
-from wscpml.quality.issues import EVEN
-from wscpml.quality.judging import Quality
-from wscpml.serving.model import with_even_odds_at
+from wscpml.quality.judging import JudgedLabels
 
 BENCHMARKS = (
     "emotions-3",
@@ -73,20 +71,16 @@ FILTERS = (
     "confident_learning",
     "predicted_neq_given",
 )
-DEFAULTS = BR().get_params()
+KINDS = ("network", "kernel_ridge")
 FEW_FOLDS, MANY_PAIRS = 2, 500_000  # of ten folds, where rows times labels are so many
 DRAWS, FEW_PAIRS = 5, 10_000  # of the noise, where they are so few that one is a matter of luck
 WIDE = 1000  # features from which sparse ones stay sparse
 
 
-def judge(X: Matrix, candidates: Array) -> tuple[Array, network.ridge.Axes, Quality, object]:
-    """Kernel features with their axes and map, and how likely each candidate is to be true."""
-    chosen = {name: DEFAULTS[name] for name in FEATURES}
-    feature_map = features.fit(X, **chosen, rng=np.random.default_rng(0))
-    scaled = feature_map.scale(X)
-    mapped = feature_map.map_scaled(scaled)
-    axes = network.principal_axes(mapped)
-    return mapped, axes, judging.assess(scaled, mapped, axes, candidates, 0), feature_map
+def judge(X: Matrix, candidates: Array) -> tuple[TrainingRows, JudgedLabels]:
+    """The rows as the method takes them, and how likely each candidate is to be true."""
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    return rows, judging.judge(rows, candidates, np.random.default_rng(0))
 
 
 def peers(sparse_features: bool) -> dict[str, object]:
@@ -120,13 +114,13 @@ def ranking(given: benchmarks.Benchmark) -> Iterator[tuple[str, float | Array]]:
     Y, chosen = given.candidates, given.candidates == 1
     true = given.truth[chosen]
     start = time.process_time()
-    quality = judge(given.X, Y)[2]
+    _, judged = judge(given.X, Y)
     yield "ours.seconds", time.process_time() - start
-    yield "confidence", quality.confidence
-    ours = judging.identification(true, quality.confidence[chosen])
+    yield "label_confidence", judged.label_confidence
+    ours = judging.identification(true, judged.label_confidence[chosen])
     yield from ((f"ours.{name}", value) for name, value in ours.items() if value is not None)
     yield "false", 1 - true.mean()
-    yield "estimated_false", 1 - quality.confidence[chosen].mean()
+    yield "estimated_false", 1 - judged.label_confidence[chosen].mean()
     frequency = np.broadcast_to(Y.mean(axis=0), Y.shape)[chosen]
     yield "frequency.auc", roc_auc_score(true, frequency)
     X, labels = given.X, onehot2int(Y)
@@ -153,7 +147,7 @@ def flags(true: Array, confidence: Array, theirs: Array) -> dict[str, float]:
     """Precision and recall of the flags, by the confidences of the candidates."""
     as_many = np.zeros(len(true), bool)
     as_many[np.argsort(confidence, kind="stable")[: int(theirs.sum())]] = True
-    sets = {"ours": confidence < EVEN, "ours_as_many": as_many, "cleanlab": theirs}
+    sets = {"ours": confidence < EVEN_ODDS, "ours_as_many": as_many, "cleanlab": theirs}
     return {
         f"flags.{name}.{measure.__name__.removesuffix('_score')}": measure(
             true == 0, flagged, zero_division=0
@@ -166,45 +160,35 @@ def flags(true: Array, confidence: Array, theirs: Array) -> dict[str, float]:
 def training(given: benchmarks.Benchmark, folds: int) -> dict[str, float]:
     """Average precision and Hamming loss of both classifiers on the kinds of labels."""
     found: dict[str, list[float]] = {}
-    settings = {name: DEFAULTS[name] for name in TRAINING}
     for fold in tqdm(range(folds), "folds", disable=None, leave=False):
         test = given.fold == fold
         Y, truth = given.candidates[~test], given.truth[~test]
-        mapped, axes, quality, feature_map = judge(given.X[~test], Y)
-        unseen = feature_map(given.X[test])
-        kinds = {
-            "candidates": (Y, Y.astype(float)),
-            "cleaned": (Y, quality.confidence),
-            "truth": (truth, truth.astype(float)),
+        rows, judged = judge(given.X[~test], Y)
+        unseen = rows.feature_map(given.X[test])
+        learned = {
+            "candidates": ("printed", Y, Y),
+            "cleaned": ("cleaned", Y, judged.label_confidence),
+            "truth": ("printed", truth, truth),
         }
-        rngs = [np.random.default_rng(0) for _ in kinds]
-        problems = [
-            Problem(mapped, *labels, rng, axes)
-            for labels, rng in zip(kinds.values(), rngs, strict=True)
-        ]
-        networks = [network for network, _ in network.fit_all(problems, **settings)]
-        ridges = [axes.fit(*labels).head for labels in kinds.values()]
-        for kind, heads in (("network", networks), ("kernel_ridge", ridges)):
-            for labels, head in zip(kinds, heads, strict=True):
-                if labels == "cleaned":
-                    even = judging.even_odds(
-                        head.predict_proba, mapped, axes, Y, quality.confidence
-                    )
-                    head = with_even_odds_at(even, head)
-                scores = head.predict_proba(unseen)
-                name = f"{kind}.{labels}"
-                found.setdefault(f"{name}.average_precision", []).append(
-                    benchmarks.precision(given.truth[test], scores)
-                )
-                wrong = (scores >= 0.5) != given.truth[test]
-                found.setdefault(f"{name}.hamming_loss", []).append(wrong.mean())
+        for kind, (name, (labels, given_labels, targets)) in product(KINDS, learned.items()):
+            settings = ClassifierSettings(kind=kind, labels=labels)
+            head = composition.train(
+                rows, given_labels, targets, targets, settings, np.random.default_rng(0)
+            ).head
+            scores = head.predict_proba(unseen)
+            wrong = (scores >= EVEN_ODDS) != given.truth[test]
+            for figure, value in (
+                ("average_precision", benchmarks.precision(given.truth[test], scores)),
+                ("hamming_loss", wrong.mean()),
+            ):
+                found.setdefault(f"{kind}.{name}.{figure}", []).append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 def measure(given: benchmarks.Benchmark, quick: bool) -> dict[str, float | str]:
     """All figures of a setting."""
     figures = dict(ranking(given))
-    confidence, theirs = figures.pop("confidence"), figures.pop("cleanlab_flags")
+    confidence, theirs = figures.pop("label_confidence"), figures.pop("cleanlab_flags")
     chosen = given.candidates == 1
     figures |= flags(given.truth[chosen], confidence[chosen], theirs)
     folds = FEW_FOLDS if chosen.size > MANY_PAIRS else 10
@@ -274,7 +258,7 @@ def main() -> None:
     names = options.names or (BENCHMARKS[1:2] if options.quick else BENCHMARKS)
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
     found = {}
-    with threadpool_limits(1, "blas"):  # threads that wait would count as seconds
+    with one_blas_thread():  # threads that wait would count as seconds
         for name in tqdm(list(benchmarks.those_here(names)), disable=None, leave=False):
             found[name] = over_draws(name, options.quick)
     tables = zip(*(rows(name, figures) for name, figures in found.items()), strict=True)

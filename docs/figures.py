@@ -14,15 +14,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wscpml import artifacts
-from wscpml.algorithm import clustering, features, network, prototypes, weak_supervision
+from wscpml.algorithm import clustering, composition, prototypes
 from wscpml.algorithm.clustering import Clustering
-from wscpml.algorithm.ridge import Axes as PrincipalAxes
+from wscpml.algorithm.composition import TrainingRows
 from wscpml.arrays import Array
 from wscpml.datasets import noise
 from wscpml.evaluation import metrics
 from wscpml.evaluation.figures import COLOURS
+from wscpml.parameters import FeatureSettings, WeakSupervisionSettings
 from wscpml.quality import judging
-from wscpml.quality.judging import Quality
+from wscpml.quality.judging import JudgedLabels
 
 FOLDER = Path(__file__).parent / "images/method"
 TRUE, FALSE, OTHER = COLOURS["true"], COLOURS["false"], "#d1d5db"
@@ -38,10 +39,14 @@ STYLE = {"font.size": 11, "axes.titlesize": 11, "legend.fontsize": 10}
 class Example:
     """A small data set, and what the method makes of it."""
 
-    X: Array  # (n, 2), scaled
+    rows: TrainingRows
     truth: Array  # (n, 4)
     candidates: Array  # (n, 4)
-    mapped: Array  # (n, r), the kernel features
+
+    @property
+    def X(self) -> Array:
+        """The scaled features, ``(n, 2)``."""
+        return self.rows.scaled
 
     @cached_property
     def is_candidate(self) -> Array:
@@ -56,7 +61,7 @@ class Example:
     @cached_property
     def B(self) -> Array:
         """The weak supervision."""
-        return weak_supervision.build(self.X, self.candidates, *self.prototypes, "adaptive")
+        return composition.supervise(self.X, self.candidates, WeakSupervisionSettings())
 
     @cached_property
     def rounds(self) -> dict[int, Clustering]:
@@ -69,21 +74,15 @@ class Example:
         }
 
     @cached_property
-    def axes(self) -> PrincipalAxes:
-        """Those of the kernel features."""
-        return network.principal_axes(self.mapped)
-
-    @cached_property
     def unseen(self) -> Array:
         """P, the chance of each label to be a candidate, by predictors that did not see the row."""
         Y = self.candidates.astype(float)
-        ridge = judging.left_out(self.mapped, self.axes, self.candidates, Y)
-        return (ridge + judging.grown_without(self.X, Y, seed=0)) / 2
+        return judging.predict_unseen(self.rows, self.candidates, Y, seed=0)
 
     @cached_property
-    def quality(self) -> Quality:
+    def judged(self) -> JudgedLabels:
         """What our own score says."""
-        return judging.assess(self.X, self.mapped, self.axes, self.candidates, seed=0)
+        return judging.judge(self.rows, self.candidates, np.random.default_rng(0))
 
     def auc(self, score: Array) -> float:
         """How well a score tells true from false candidates."""
@@ -99,10 +98,8 @@ def example() -> Example:
     squared = ((X[:, None] - centres) ** 2).sum(axis=2)
     nearest = squared == squared.min(axis=1, keepdims=True)
     truth = ((rng.random(squared.shape) < np.exp(-squared / 2.5)) | nearest).astype(np.uint8)
-    found = features.fit(X, "quantile", "laplace", 5, 0.5, 0.999, rng)
-    scaled = found.scale(X)
-    candidates = noise.pad_candidates(truth, 3, rng)
-    return Example(scaled, truth, candidates, found.map_scaled(scaled))
+    rows = composition.represent(X, FeatureSettings(), rng)
+    return Example(rows, truth, noise.pad_candidates(truth, 3, rng))
 
 
 def draw_candidates(of: Example) -> Figure:
@@ -206,7 +203,7 @@ def draw_pseudo_labels(of: Example) -> Figure:
         "B": of.B,
         "Pi": last.memberships.toarray(),
         "F": last.pseudo_labels.toarray(),
-        "confidence": of.quality.confidence,
+        "label confidence": of.judged.label_confidence,
     }
     aucs = [of.auc(score) for score in scores.values()]
     bars = right.bar(list(scores), aucs, color=["#9ca3af", "#9ca3af", FALSE, TRUE], width=0.6)
@@ -230,7 +227,7 @@ def draw_chance(of: Example) -> Figure:
     left.set(title="P of all rows and labels", xlabel="P", ylabel="pairs")
     _legend_below(left, -0.2)
     p = np.linspace(0, 1, 200)
-    rho = of.quality.chance
+    rho = of.judged.chance
     right.plot(p, judging.posterior(p, rho), c="#1f3a68", linewidth=2, label=f"ρ = {rho:.2f}")
     right.plot(p, judging.posterior(p, 0.1), c="#9db7dc", linewidth=2, label="ρ = 0.10")
     right.set(
@@ -245,11 +242,11 @@ def draw_calibration(of: Example) -> Figure:
     figure, (left, right) = _panels(2, square=(True, False))
     given = of.is_candidate[:, SHOWN]
     left.scatter(*of.X[~given].T, s=14, c=OTHER)
-    values = of.quality.confidence[given, SHOWN]
+    values = of.judged.label_confidence[given, SHOWN]
     drawn = left.scatter(*of.X[given].T, s=14, c=values, cmap="viridis", vmin=0, vmax=1)
     figure.colorbar(drawn, ax=left, location="bottom", shrink=0.8)
     left.set_title(f"Confidence of label {LABELS[SHOWN]}")
-    confidence_, true = (each[of.is_candidate] for each in (of.quality.confidence, of.truth))
+    confidence_, true = (each[of.is_candidate] for each in (of.judged.label_confidence, of.truth))
     bins = np.array_split(np.argsort(confidence_, kind="stable"), 10)
     said, found = ([values[rows].mean() for rows in bins] for values in (confidence_, true))
     right.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--")

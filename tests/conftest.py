@@ -16,6 +16,7 @@ from wscpml.datasets.registry import REGISTRY, Named
 from wscpml.quality import judging
 
 STAGES = [
+    "identify",
     "fetch",
     "prepare",
     "inject_noise",
@@ -116,7 +117,7 @@ class Project:
         """
         lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
         stages = [line.split("'")[1] for line in lines if line.startswith("Running stage")]
-        names = [stage.removeprefix("stages/wsc-pml/dvc.yaml:") for stage in stages]
+        names = [stage.removeprefix("models/dvc.yaml:") for stage in stages]
         return sorted(names, key=lambda name: STAGES.index(name) if name in STAGES else -1)
 
     def set(self, section: str | None, key: str, value: object) -> None:

@@ -50,8 +50,8 @@ def test_names_go_through(tables, fitted):
 def test_issues_are_candidates_that_are_probably_false_the_worst_first(tables, fitted):
     _, candidates, truth = tables
     issues = fitted.find_label_issues()
-    assert issues.confidence.is_monotonic_increasing
-    assert (issues.confidence < 0.5).all()
+    assert issues.label_confidence.is_monotonic_increasing
+    assert (issues.label_confidence < 0.5).all()
     named = pd.DataFrame(truth, candidates.index, candidates.columns)
     found = [named.loc[each.instance, each.label] for each in issues.itertuples()]
     assert all(candidates.loc[each.instance, each.label] for each in issues.itertuples())
@@ -64,7 +64,7 @@ def test_issues_say_why(tables, fitted):
     for each in fitted.find_label_issues().itertuples():
         row = fitted.label_confidence_.loc[each.instance]
         competing = each.competing.split(", ") if each.competing else []
-        assert set(competing) == set(row.index[row > each.confidence])
+        assert set(competing) == set(row.index[row > each.label_confidence])
         nearest = each.nearest.split(", ")
         assert len(nearest) == 3
         assert (each.label in nearest) == (each.prototype_rank <= 3)

@@ -59,10 +59,10 @@ def test_every_knob_has_a_comment():
         ),
         ("dataset", "name", None, "dataset: give the name of a data set, or features of your own"),
         (
-            "confidence",
+            "weak_supervision",
             "theta",
             2,
-            "confidence.theta: must be `adaptive` or a number from 0 to 1, got 2",
+            "weak_supervision.theta: must be `adaptive` or a number from 0 to 1, got 2",
         ),
         ("tracking", "experiment", "", "tracking.experiment: must not be empty, got ''"),
         ("evaluation", "treshold", 1, "evaluation.treshold: unknown key; known here: threshold"),
@@ -89,6 +89,23 @@ def test_all_mistakes_are_reported_at_once(tmp_path, params):
     assert found[1] == "noise: must be a section with keys of its own, got 9"
 
 
+def test_every_key_of_a_section_is_there(tmp_path, params):
+    del params["clustering"]["alpha"]
+    params["classifier"]["width"] = 0
+    assert mistakes(tmp_path, params) == [
+        "clustering.alpha: is missing",
+        "classifier.width: must be >= 1, got 0",
+    ]
+
+
+def test_the_committed_settings_are_the_defaults_but_for_the_labels(params):
+    defaults = WSCPML().get_params() | {"labels": "printed"}
+    for section in ("features", "weak_supervision", "clustering", "classifier"):
+        for key, value in params[section].items():
+            assert defaults.pop(key) == value
+    assert defaults == {"device": params["device"], "random_state": None}
+
+
 def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):
     text = yaml.safe_dump(params).replace("tolerance: 0.001", "tolerance: 1e-05")
     assert "1e-05" in text
@@ -96,8 +113,8 @@ def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):
 
 
 def test_theta_may_be_a_number(tmp_path, params):
-    params["confidence"]["theta"] = "0.5"
-    assert load(tmp_path, params).confidence.theta == 0.5
+    params["weak_supervision"]["theta"] = "0.5"
+    assert load(tmp_path, params).weak_supervision.theta == 0.5
 
 
 def test_a_file_that_is_missing_empty_or_no_yaml_is_told_so(tmp_path):
@@ -156,12 +173,12 @@ def test_nothing_need_be_held_out(tmp_path, params):
 
 def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_path, params):
     defaults = WSCPML().get_params()
-    assert settings.for_estimator(defaults, None, []) == defaults | {"random_state": 0}
+    assert settings.for_estimator(None, []) == defaults | {"random_state": 0}
     path = tmp_path / "params.yaml"
     params["clustering"]["alpha"] = "1e-1"
     params["seed"] = 3
     path.write_text(yaml.safe_dump(params))
-    found = settings.for_estimator(defaults, path, ["classifier.kind=kernel_ridge", "seed=4"])
+    found = settings.for_estimator(path, ["classifier.kind=kernel_ridge", "seed=4"])
     changed = {"alpha": 0.1, "kind": "kernel_ridge", "labels": "printed", "random_state": 4}
     assert found == defaults | changed
 
@@ -169,19 +186,19 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("clustering.alpha=-1", "settings: clustering.alpha: must be > 0, got -1"),
+        ("clustering.alpha=-1", "--set clustering.alpha=-1: must be > 0"),
         (
             "classifier.kin=x",
-            "settings: classifier.kin: unknown key; known here: kind, labels, width, "
-            "learning_rate, weight_decay, batch_size, max_epochs, patience, validation_share",
+            "--set classifier.kin=x: unknown key; known here: width, learning_rate, weight_decay, "
+            "batch_size, max_epochs, patience, validation_share, kind, labels",
         ),
-        ("seed=x", "settings: seed: must be a whole number, got 'x'"),
-        ("classifier=3", "settings: classifier: must be a section with keys of its own, got 3"),
+        ("seed=x", "--set seed=x: must be a whole number"),
+        ("classifier=3", "--set classifier=3: must be a section with keys of its own"),
         *[
             (
                 wrong,
-                f"{wrong}: must be KEY=VALUE, with a key such as classifier.kind; known are "
-                "seed, features, confidence, clustering, classifier",
+                f"--set {wrong}: must be KEY=VALUE, with a key such as classifier.kind; known are "
+                "seed, device, features, weak_supervision, clustering, classifier",
             )
             for wrong in ("classifier.kind", "dataset.name=yeast", "seed.x=1")
         ],
@@ -189,5 +206,5 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
 )
 def test_a_mistake_in_a_single_change_is_one_line(change, message):
     with pytest.raises(UserError) as mistake:
-        settings.for_estimator(WSCPML().get_params(), None, [change])
+        settings.for_estimator(None, [change])
     assert str(mistake.value) == message

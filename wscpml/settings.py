@@ -197,14 +197,16 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise UserError(f"{path}: must have sections with keys of their own")
         content = {name: found[name] for name in EstimatorSettings.model_fields if name in found}
+    known = EstimatorSettings.model_fields
+    sections = [name for name, field in known.items() if _is_section(field)]
     changed = {}
     for change in changes:
         where, given, value = change.partition("=")
         section, _, key = where.rpartition(".")
-        if not given or (section or key) not in EstimatorSettings.model_fields:
+        if not given or section not in ("", *sections) or not (section or key in known):
             raise UserError(
                 f"--set {change}: must be KEY=VALUE, with a key such as classifier.kind; known are "
-                f"{', '.join(EstimatorSettings.model_fields)}"
+                f"{', '.join(known)}"
             )
         place = content.setdefault(section, {}) if section else content
         if not isinstance(place, dict):
@@ -222,6 +224,10 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
     for section in chosen.values():
         values |= section
     return values
+
+
+def _is_section(field: Any) -> bool:
+    return is_dataclass(field.annotation)
 
 
 def checked(path: Path, kind: type[S]) -> S:
@@ -242,7 +248,7 @@ def _left_out(content: Any, kind: type[S]) -> list[str]:
     found = []
     for name, section in kind.model_fields.items():
         there = content.get(name) if isinstance(content, dict) else None
-        if isinstance(there, dict) and is_dataclass(section.annotation):
+        if isinstance(there, dict) and _is_section(section):
             found += [f"{name}.{f.name}" for f in fields(section.annotation) if f.name not in there]
     return found
 

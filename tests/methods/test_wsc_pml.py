@@ -12,7 +12,7 @@ def test_its_defaults_are_those_of_the_pipeline(params):
     ours = AsPrinted().get_params()
     ours.pop("random_state")
     del params["classifier"]["kind"], params["classifier"]["labels"]
-    sections = ("features", "confidence", "clustering", "classifier")
+    sections = ("features", "weak_supervision", "clustering", "classifier")
     assert ours == {name: value for key in sections for name, value in params[key].items()}
 
 

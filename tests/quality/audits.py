@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from wscpml.quality import issues
-from wscpml.quality.audit import Audit, positions
+from wscpml.quality import evidence, issues
+from wscpml.quality.audit import Audit
 
 HOSTILE = [
     "<img src=x onerror=\"document.title='owned'\">",
@@ -28,14 +28,14 @@ def an_audit(n=70, label_names=(*HOSTILE, "never used"), with_truth=True, likely
     with np.errstate(invalid="ignore"):
         prototypes = (confidence.T @ X) / confidence.sum(axis=0)[:, None]
     ids = pd.Index([HOSTILE[i] if i < len(HOSTILE) else f"song {i}" for i in range(n)])
-    names, order = list(label_names), issues.by_distance(X, prototypes)
+    names, seen = list(label_names), evidence.gather(X, prototypes)
     return Audit(
         "A <b>title</b>",
         ids,
         names,
         candidates,
         confidence,
-        issues.find(confidence, candidates, order, names, ids),
-        *positions(X, prototypes),
+        issues.find(confidence, candidates, seen.nearest, names, ids),
+        seen,
         truth if with_truth else None,
     )

@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.decomposition import PCA
 
 from tests.contract import small
 from tests.quality.audits import HOSTILE, an_audit
@@ -28,37 +26,6 @@ def data_of(page):
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (30, 50), (9, 1), (2, 2), (1, 3)])
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_positions_are_those_on_the_principal_axes(shape, kind):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=shape) * np.arange(1, shape[1] + 1)
-    placed, prototypes = audit.positions(
-        kind(X), np.vstack([X[:1], np.full((1, shape[1]), np.nan)])
-    )
-    assert placed.shape == (shape[0], 2)
-    kept = min(2, shape[0] - 1, shape[1])
-    if kept:
-        expected = PCA(kept).fit_transform(X)
-        np.testing.assert_allclose(abs(placed[:, :kept]), abs(expected), atol=1e-8)
-    np.testing.assert_allclose(placed[:, kept:], 0, atol=1e-6)
-    np.testing.assert_allclose(prototypes[0], placed[0], atol=1e-8)
-    assert np.isnan(prototypes[1]).all()
-
-
-def test_axes_of_many_rows_are_those_of_some_of_them(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(2001, 3)) * [5, 2, 1]
-    monkeypatch.setattr(audit, "MOST_FITTED", 400)
-    placed, _ = audit.positions(X, X[:1])
-    chosen = PCA(2).fit(X[::6])
-    np.testing.assert_allclose(abs(placed), abs(chosen.transform(X)), atol=1e-8)
-
-
-def test_rows_that_are_all_alike_are_in_one_place():
-    placed, prototypes = audit.positions(np.ones((5, 3)), np.ones((2, 3)))
-    assert not placed.any()
-    assert not prototypes.any()
-
-
 def test_each_label_has_its_frequency_noise_and_confidence():
     candidates = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.uint8)
     confidence = np.array([[0.2, 0.9, 0], [0.4, 0, 0], [0.9, 0.8, 0], [0, 0.7, 0]])
@@ -66,7 +33,7 @@ def test_each_label_has_its_frequency_noise_and_confidence():
     few = replace(
         an_audit(),
         candidates=candidates,
-        confidence=confidence,
+        label_confidence=confidence,
         truth=truth,
         label_names=list("abc"),
     )
@@ -92,7 +59,7 @@ def test_a_pair_far_above_chance_is_told_and_others_are_not():
     many = replace(
         an_audit(),
         candidates=(right | wrong).astype(np.uint8),
-        confidence=0.9 * right + 0.1 * wrong,
+        label_confidence=0.9 * right + 0.1 * wrong,
         label_names=list("abcd"),
     )
     (pair,) = audit.striking_pairs(many)
@@ -104,8 +71,8 @@ def test_a_pair_far_above_chance_is_told_and_others_are_not():
 def test_the_calibration_curve_compares_confidence_with_truth(example):
     curve = audit.calibration(example)
     chosen = example.candidates == 1
-    lowest = chosen & (example.confidence < 0.1)
-    assert curve.confidence[0] == pytest.approx(example.confidence[lowest].mean())
+    lowest = chosen & (example.label_confidence < 0.1)
+    assert curve.confidence[0] == pytest.approx(example.label_confidence[lowest].mean())
     assert curve.right[0] == pytest.approx(example.truth[lowest].mean())
     assert curve.confidence.is_monotonic_increasing
 

@@ -133,7 +133,9 @@ def test_every_suspicious_tag_is_there_the_worst_first(page):
     assert [row[:2] for row in rows] == issues[["instance", "label"]].to_numpy().tolist()
     shown = [row[3:6] for row in rows]
     assert shown == issues[["nearest", "prototype_rank", "competing"]].astype(str).values.tolist()
-    assert [float(row[2]) for row in rows] == pytest.approx(issues.confidence.tolist(), abs=6e-4)
+    assert [float(row[2]) for row in rows] == pytest.approx(
+        issues.label_confidence.tolist(), abs=6e-4
+    )
 
 
 def test_every_column_sorts_up_and_down(page):
@@ -210,11 +212,11 @@ def test_the_map_shows_the_instances_of_a_label(page):
     def legend():
         return [item.text for item in page.all("#map-of-instances .legend li")]
 
-    suspicious = (page.audit.candidates == 1) & (page.audit.confidence < 0.5)
+    suspicious = (page.audit.candidates == 1) & (page.audit.label_confidence < 0.5)
     assert legend()[1] == f"some suspicious tag ({suspicious.any(axis=1).sum()})"
     assert len(page.all("#map-of-instances .plot .prototype")) == 5  # one label has no instance
     Select(page.one("#map-of-instances select")).select_by_visible_text(HOSTILE[0])
-    right = (page.audit.confidence[:, 0] >= 0.5).sum()
+    right = (page.audit.label_confidence[:, 0] >= 0.5).sum()
     assert legend()[1:3] == [
         f"tag probably right ({right})",
         f"tag suspicious ({suspicious[:, 0].sum()})",

@@ -5,18 +5,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
-from wscpml.algorithm import features, network
-from wscpml.arrays import to_unit_interval
+from wscpml.algorithm import composition, network
 from wscpml.datasets.noise import pad_candidates
+from wscpml.parameters import FeatureSettings
 from wscpml.quality import judging
 
 
 def judged(X, candidates, seed=0):
-    fitted = features.fit(X, "quantile", "laplace", 5, 0.5, 0.999, rng=np.random.default_rng(0))
-    scaled = fitted.scale(X)
-    mapped = fitted.map_scaled(scaled)
-    axes = network.principal_axes(mapped)
-    return judging.assess(scaled, mapped, axes, candidates, seed)
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    return judging.judge(rows, candidates, np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +29,7 @@ def padded():
 def test_true_candidates_are_likelier_than_false_ones(padded):
     truth, candidates, quality = padded
     chosen = candidates == 1
-    assert roc_auc_score(truth[chosen], quality.confidence[chosen]) > 0.9
+    assert roc_auc_score(truth[chosen], quality.label_confidence[chosen]) > 0.9
 
 
 def test_the_chance_of_a_false_label_is_found(padded):
@@ -42,15 +39,15 @@ def test_the_chance_of_a_false_label_is_found(padded):
 
 def test_confidences_are_probabilities(padded):
     truth, candidates, quality = padded
-    likely = candidates.astype(bool) & (quality.confidence > 0.8)
-    unlikely = candidates.astype(bool) & (quality.confidence < 0.2)
+    likely = candidates.astype(bool) & (quality.label_confidence > 0.8)
+    unlikely = candidates.astype(bool) & (quality.label_confidence < 0.2)
     assert truth[likely].mean() > 0.75
     assert truth[unlikely].mean() < 0.25
 
 
 def test_noise_rates_tell_how_noisy_the_labels_are(padded):
     truth, candidates, quality = padded
-    estimated = judging.noise_rates(quality.confidence, candidates)
+    estimated = quality.noise_rates
     actual = 1 - (truth * candidates).sum(axis=0) / candidates.sum(axis=0)
     assert np.corrcoef(estimated, actual)[0, 1] > 0.8
     assert estimated.mean() == pytest.approx(actual.mean(), abs=0.1)
@@ -64,9 +61,9 @@ def test_a_label_without_candidates_has_no_noise_rate():
 
 def test_labels_off_the_candidates_have_no_confidence(padded):
     _, candidates, quality = padded
-    assert (quality.confidence[candidates == 0] == 0).all()
-    assert (quality.confidence[candidates == 1] > 0).all()
-    assert quality.confidence.max() <= 1
+    assert (quality.label_confidence[candidates == 0] == 0).all()
+    assert (quality.label_confidence[candidates == 1] > 0).all()
+    assert quality.label_confidence.max() <= 1
 
 
 def test_clean_labels_are_trusted():
@@ -75,13 +72,13 @@ def test_clean_labels_are_trusted():
     truth = (X @ rng.normal(size=(5, 6)) > 1).astype(np.uint8)
     quality = judged(X, truth)
     assert quality.chance < 0.02
-    assert np.median(quality.confidence[truth == 1]) > 0.95
+    assert np.median(quality.label_confidence[truth == 1]) > 0.95
 
 
 def test_where_all_labels_are_candidates_nothing_can_be_told_and_nothing_breaks():
     X = np.random.default_rng(3).normal(size=(30, 4))
     quality = judged(X, np.ones((30, 3), np.uint8))
-    assert np.isfinite(quality.confidence).all()
+    assert np.isfinite(quality.label_confidence).all()
 
 
 def test_rows_beyond_those_of_the_axes_are_judged_too(monkeypatch, padded):
@@ -91,7 +88,7 @@ def test_rows_beyond_those_of_the_axes_are_judged_too(monkeypatch, padded):
     truth, candidates, _ = padded
     quality = judged(X, candidates)
     chosen = candidates == 1
-    assert roc_auc_score(truth[chosen], quality.confidence[chosen]) > 0.85
+    assert roc_auc_score(truth[chosen], quality.label_confidence[chosen]) > 0.85
 
 
 @given(
@@ -119,68 +116,18 @@ def test_a_posterior_is_bayes_rule():
     assert judging.posterior(np.array([0.2]), 0.5) == pytest.approx(1 / 3)
 
 
-def test_predictions_are_set_right_without_a_change_of_order():
+def test_predictions_are_calibrated_without_a_change_of_order():
     rng = np.random.default_rng(0)
     true = rng.random(4000)
     observed = (rng.random(4000) < true).astype(float)
     timid = 0.4 + 0.2 * true  # in the right order, but far too near to a half
-    right = judging.set_right(timid, observed)
+    right = judging.calibrate(timid, observed)
     assert abs(right - true).mean() < 0.04
     assert (np.diff(right[np.argsort(timid)]) >= 0).all()
-
-
-def test_the_threshold_is_where_the_fewest_errors_are_expected():
-    scores = np.array([[0.9, 0.8], [0.3, 0.2]])
-    assert judging.threshold(scores, np.array([[1, 1], [0, 0]])) == pytest.approx(0.55)
-    assert judging.threshold(scores, np.array([[1, 0.9], [0.6, 0]])) == pytest.approx(0.25)
-
-
-@pytest.mark.parametrize("confidence", [np.zeros((2, 2)), np.ones((2, 2))])
-def test_there_is_no_threshold_where_no_label_or_every_one_is_to_be_predicted(confidence):
-    assert judging.threshold(np.array([[0.9, 0.8], [0.3, 0.2]]), confidence) is None
-
-
-@pytest.fixture(scope="module")
-def overfitted():
-    """Labels that are mostly chance, and axes along which they can be learned by heart."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(300, 5))
-    truth = (X @ rng.normal(size=(5, 4)) + 2 * rng.normal(size=(300, 4)) > 1).astype(float)
-    fitted = features.fit(X, "quantile", "laplace", 5, 0.5, 1.0, rng=np.random.default_rng(0))
-    mapped = fitted(X)
-    return mapped, network.principal_axes(mapped), truth
-
-
-def test_even_odds_are_those_of_rows_that_are_left_out(overfitted):
-    mapped, axes, truth = overfitted
-    fitted = axes.fit(truth, truth)
-    even = judging.even_odds(fitted.head.predict_proba, mapped, axes, truth, truth)
-    unseen = to_unit_interval(fitted.left_out)
-
-    def errors(level):
-        return ((unseen >= level) != truth).mean()
-
-    own = judging.threshold(fitted.head.predict_proba(mapped), truth)
-    assert errors(even) <= min(errors(own), *(errors(level) for level in np.arange(0, 1, 0.01)))
-
-
-def test_even_odds_of_another_scale_are_at_the_same_rank(overfitted):
-    mapped, axes, truth = overfitted
-    head = axes.fit(truth, truth).head
-    even = judging.even_odds(head.predict_proba, mapped, axes, truth, truth)
-    squared = judging.even_odds(lambda X: head.predict_proba(X) ** 2, mapped, axes, truth, truth)
-    assert squared == pytest.approx(even**2, abs=1e-3)
-
-
-def test_where_nothing_is_to_be_predicted_odds_stay_as_they_are(overfitted):
-    mapped, axes, truth = overfitted
-    head = axes.fit(truth, truth).head
-    nothing = np.zeros(truth.shape)
-    assert judging.even_odds(head.predict_proba, mapped, axes, truth, nothing) == 0.5
 
 
 def test_the_same_seed_gives_the_same_bytes(padded):
     _, candidates, _ = padded
     X = np.random.default_rng(1).normal(size=(600, 6))
-    one, other = (judged(X, candidates, seed=5).confidence.tobytes() for _ in range(2))
+    one, other = (judged(X, candidates, seed=5).label_confidence.tobytes() for _ in range(2))
     assert one == other

@@ -19,7 +19,7 @@ def decided():
 def test_every_candidate_has_a_decision_in_the_order_of_the_rows(decided):
     assert decided.instance.tolist() == ["b", "b", "a", "a", "a", "<i>", "7"]
     assert decided.label.tolist() == [HOSTILE[j] for j in (0, 1, 0, 1, 2, 2, 1)]
-    assert decided.confidence.tolist() == [0.4, 0.9, 0.5, 0.1, 0.7, 0.8, 0.2]
+    assert decided.label_confidence.tolist() == [0.4, 0.9, 0.5, 0.1, 0.7, 0.8, 0.2]
     assert decided.keep.tolist() == [0, 1, 1, 0, 1, 1, 0]
 
 

@@ -6,7 +6,7 @@ from wscpml.algorithm import features
 from wscpml.algorithm.network import Network
 from wscpml.algorithm.ridge import Ridge
 from wscpml.errors import UserError
-from wscpml.serving.model import Model, load, with_even_odds_at
+from wscpml.serving.model import Model, load
 
 
 def heads(d):
@@ -34,7 +34,7 @@ def test_a_head_with_even_odds_elsewhere_has_a_half_there_and_the_same_order():
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32) / 4
     for head in heads(3):
         before = head.predict_proba(X)
-        after = with_even_odds_at(0.7, head).predict_proba(X)
+        after = head.with_even_odds_at(0.7).predict_proba(X)
         np.testing.assert_array_equal(after >= 0.5, before >= 0.7)
         np.testing.assert_array_equal(after.argsort(axis=None), before.argsort(axis=None))
 

@@ -81,7 +81,7 @@ def test_another_method_runs_without_the_stages_of_ours_and_the_way_back_is_cach
     ours, known = digests(project), set(runs(project).run_id)
     project.set(None, "method", "pml-ni")
     done = project.run("dvc", "repro")
-    assert "stages/wsc-pml" not in done.stdout  # DVC does not even visit them
+    assert "models/dvc.yaml" not in done.stdout  # DVC does not even visit them
     assert done.stdout.count("Running stage") == 3
     assert project.run("dvc", "status", "dvc.yaml").stdout == "Data and pipelines are up to date.\n"
     project.run("dvc", "checkout")
@@ -324,7 +324,7 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
 
     hashes = {
         out["path"]: out["md5"]
-        for directory in (".", "stages/wsc-pml")
+        for directory in (".", "models")
         for stage in yaml.safe_load((project.path / directory / "dvc.lock").read_text())[
             "stages"
         ].values()

@@ -1,0 +1,154 @@
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from tests.contract import small
+from wscpml.algorithm import composition, network
+from wscpml.algorithm.composition import TrainingRows
+from wscpml.arrays import Array, Rows, to_unit_interval
+from wscpml.parameters import (
+    ClassifierSettings,
+    ClusteringSettings,
+    FeatureSettings,
+    WeakSupervisionSettings,
+)
+
+
+@pytest.fixture(scope="module")
+def example():
+    X, _, candidates = small(n=80)
+    return composition.represent(X, FeatureSettings(), np.random.default_rng(0)), candidates
+
+
+def test_what_is_shared_is_made_once(monkeypatch):
+    X, _, candidates = small()
+    seen = []
+    for name in ("principal_axes",):
+        real = getattr(network, name)
+        monkeypatch.setattr(network, name, lambda X, real=real: seen.append(len(X)) or real(X))
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    for kind in ("network", "kernel_ridge"):
+        settings = ClassifierSettings(kind=kind, max_epochs=1)
+        composition.train(
+            rows, candidates, candidates, 0.7 * candidates, settings, np.random.default_rng(0)
+        )
+    assert seen == [len(X)]
+
+
+def test_rows_on_disk_are_scaled_as_they_are_taken():
+    X, _, _ = small()
+    on_disk = Rows(np.vstack([X, X]), np.arange(len(X)))
+    whole, taken = (
+        composition.represent(each, FeatureSettings(), np.random.default_rng(0))
+        for each in (X, on_disk)
+    )
+    np.testing.assert_array_equal(whole.scaled[3:9], taken.scaled[3:9])
+    np.testing.assert_array_equal(whole.mapped, taken.mapped)
+
+
+def test_the_clustering_is_supervised(example):
+    rows, candidates = example
+    B = composition.supervise(rows.scaled, candidates, WeakSupervisionSettings(theta=0.25))
+    assert set(np.unique(B)) == {0, 0.25, 1}
+    found = composition.cluster(rows.scaled, candidates, B, ClusteringSettings(max_iterations=2))
+    assert len(found.course) <= 2
+    assert found.pseudo_labels.shape == candidates.shape
+
+
+def trained(example, labels, confidence):
+    rows, candidates = example
+    settings = ClassifierSettings(kind="kernel_ridge", labels=labels)
+    F = 0.9 * candidates
+    return composition.train(rows, candidates, F, confidence, settings, np.random.default_rng(0))
+
+
+def test_printed_labels_are_f_and_nothing_is_shifted(example):
+    rows, candidates = example
+    found = trained(example, "printed", 0.1 * candidates)
+    expected = rows.axes.fit(candidates, 0.9 * candidates).head
+    np.testing.assert_array_equal(found.head.weight, expected.weight)
+    np.testing.assert_array_equal(found.head.bias, expected.bias)
+
+
+def test_cleaned_labels_are_the_label_confidences_and_even_odds_move(example):
+    rows, candidates = example
+    confidence = candidates * np.random.default_rng(0).random(candidates.shape)
+    found = trained(example, "cleaned", confidence)
+    expected = rows.axes.fit(candidates, confidence)
+    np.testing.assert_array_equal(found.head.weight, expected.head.weight)
+    even = composition.even_odds(expected.head, rows, expected, confidence)
+    assert even != 0.5
+    shifted = expected.head.with_even_odds_at(even)
+    np.testing.assert_array_equal(found.head.bias, shifted.bias)
+
+
+def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):
+    monkeypatch.setattr(network, "START_ROWS", 30)
+    rows, candidates = example
+    fresh = replace(rows)
+    fitted = composition.closed_form(fresh, candidates, 1.0 * candidates, fresh.of_axes)
+    assert len(fitted.left_out) == len(fresh.of_axes) < len(candidates)
+    every = composition.closed_form(fresh, candidates, 1.0 * candidates, np.arange(len(candidates)))
+    assert len(every.left_out) == len(candidates)
+    even = composition.even_odds(fitted.head, fresh, fitted, 0.6 * candidates)
+    assert 0 < even < 1
+
+
+def test_the_threshold_is_where_the_fewest_errors_are_expected():
+    scores = np.array([[0.9, 0.8], [0.3, 0.2]])
+    assert composition.threshold(scores, np.array([[1, 1], [0, 0]])) == pytest.approx(0.55)
+    assert composition.threshold(scores, np.array([[1, 0.9], [0.6, 0]])) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("confidence", [np.zeros((2, 2)), np.ones((2, 2))])
+def test_there_is_no_threshold_where_no_label_or_every_one_is_to_be_predicted(confidence):
+    assert composition.threshold(np.array([[0.9, 0.8], [0.3, 0.2]]), confidence) is None
+
+
+@dataclass(frozen=True)
+class Squared:
+    """A head whose probabilities are those of another, squared."""
+
+    head: composition.Head
+
+    def predict_proba(self, X: Array) -> Array:
+        return self.head.predict_proba(X) ** 2
+
+
+@pytest.fixture(scope="module")
+def overfitted() -> tuple[TrainingRows, Array]:
+    """Labels that are mostly chance, and axes along which they can be learned by heart."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 5))
+    truth = (X @ rng.normal(size=(5, 4)) + 2 * rng.normal(size=(300, 4)) > 1).astype(float)
+    settings = FeatureSettings(energy=1.0)
+    return composition.represent(X, settings, np.random.default_rng(0)), truth
+
+
+def test_even_odds_are_those_of_rows_that_are_left_out(overfitted):
+    rows, truth = overfitted
+    fitted = rows.axes.fit(truth, truth)
+    even = composition.even_odds(fitted.head, rows, fitted, truth)
+    unseen = to_unit_interval(fitted.left_out)
+
+    def errors(level):
+        return ((unseen >= level) != truth).mean()
+
+    own = composition.threshold(fitted.head.predict_proba(rows.mapped), truth)
+    assert errors(even) <= min(errors(own), *(errors(level) for level in np.arange(0, 1, 0.01)))
+
+
+def test_even_odds_of_another_scale_are_at_the_same_rank(overfitted):
+    rows, truth = overfitted
+    fitted = rows.axes.fit(truth, truth)
+    even = composition.even_odds(fitted.head, rows, fitted, truth)
+    squared = composition.even_odds(Squared(fitted.head), rows, fitted, truth)
+    assert squared == pytest.approx(even**2, abs=1e-3)
+
+
+def test_where_nothing_is_to_be_predicted_odds_stay_as_they_are(overfitted):
+    rows, truth = overfitted
+    nothing = np.zeros(truth.shape)
+    fitted = rows.axes.fit(truth, nothing)
+    assert composition.even_odds(fitted.head, rows, fitted, nothing) == 0.5
