@@ -335,7 +335,7 @@ def test_what_cannot_be_predicted_is_one_line_and_leaves_no_file(model):
         ("x,z\n1,2\n", "new.csv: has no column y, which the model needs; its columns are x, z"),
         (f"{rows}1,,3\n", "new.csv: row 5001, column 'y': is empty; mend that value"),
         (f"{rows}1,2,inf\n", "new.csv: row 5001, column 'z': inf is not a finite number; mend"),
-        (f"{rows}1,fast,3\n", "new.csv: row 5001, column 'y': 'fast' is not a finite number"),
+        (f"{rows}1,fast,3\n", "new.csv: row 5001, column 'y': 'fast' is not a number"),
         ("x,y,z\n", "new.csv: has no rows"),
         ("", "new.csv: is empty"),
     ):

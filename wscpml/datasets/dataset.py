@@ -46,9 +46,9 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"and {len(data.label_names)} labels"
             )
     _refuse_non_finite(data, source)
-    _refuse_twice(data.feature_names, "feature", source)
-    _refuse_twice(data.instance_ids, "instance", source)
-    _refuse_twice(data.label_names, "label", source)
+    refuse_twice(data.feature_names, "feature", source)
+    refuse_twice(data.instance_ids, "instance", source)
+    refuse_twice(data.label_names, "label", source)
     if "instance" in data.label_names:
         raise UserError(
             f"{source}: a label cannot be called 'instance', as our tables' id column is"
@@ -82,6 +82,17 @@ def binary(labels: Matrix, source: str) -> Array:
     return positive.astype(np.uint8)
 
 
+def refuse_twice(names: list[Any], what: str, source: str) -> None:
+    """Refuse a name that two have, and tell which."""
+    seen: dict[Any, int] = {}
+    for position, name in enumerate(names, start=1):
+        if seen.setdefault(name, position) != position:
+            places = f"{seen[name]} and {position}"
+            raise UserError(
+                f"{source}: {what} {name!r} is there twice, as numbers {places}; rename one"
+            )
+
+
 def few(names: list[str]) -> str:
     """The first few of many names."""
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
@@ -105,14 +116,6 @@ def _refuse_non_finite(data: Dataset, source: str) -> None:
         f"{source}: {_row(data, i)}, column {data.feature_names[j]!r}: {X[i, j]} is not a finite "
         "number; fill or leave out such values"
     )
-
-
-def _refuse_twice(names: list[Any], what: str, source: str) -> None:
-    seen: dict[Any, int] = {}
-    for position, name in enumerate(names, start=1):
-        if seen.setdefault(name, position) != position:
-            places = f"{seen[name]} and {position}"
-            raise UserError(f"{source}: {what} {name!r} is there twice, as numbers {places}")
 
 
 def _oddities(data: Dataset) -> list[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from wscpml.arrays import Array, Matrix
 from wscpml.datasets import readers
 from wscpml.datasets.dataset import Dataset, binary
+from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
 
@@ -109,7 +110,7 @@ class _Files:
             )
         ids = _ids(found, sources.id, path)
         numeric = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
-        return Features(readers.numbers(numeric, str(path)), list(map(str, numeric)), ids)
+        return Features(numbers(numeric, str(path)), list(map(str, numeric)), ids)
 
     def labels(self, path: Path, kind: str) -> Labels:
         """Labels from a table's lists, long rows or 0/1 columns, or from a matrix."""
@@ -123,7 +124,7 @@ class _Files:
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
         columns = found if ids is None else found.drop(columns=[sources.id])
-        matrix = binary(readers.numbers(columns, str(path)), str(path))
+        matrix = binary(numbers(columns, str(path)), str(path))
         return Labels(path, matrix, list(map(str, columns)), ids)
 
 
@@ -201,7 +202,7 @@ def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
     there = np.ones(len(table), bool)
     if "weight" in table:
         _refuse_empty(table, "weight", path)
-        there = readers.numbers(table[["weight"]], str(path))[:, 0] > 0
+        there = numbers(table[["weight"]], str(path))[:, 0] > 0
     rows, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
     columns, names = pd.factorize(table["label"].astype(str).str.strip(), sort=True)
     matrix = np.zeros((len(unique_ids), len(names)), np.uint8)
