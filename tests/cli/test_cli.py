@@ -120,8 +120,10 @@ def test_describe_says_what_was_understood(capsys):
     Path("x.csv").write_text("song,tempo\na,1\nb,2\nc,2\nd,3\n")
     main(["describe", "x.csv", "y.csv", "--id", "song"])
     assert "candidates a row    1.00 on average, 1 to 1" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="yeast: is a named data set; tags is for files"):
+    with pytest.raises(SystemExit, match="yeast: is a named data set; --tags is for files"):
         main(["describe", "yeast", "--tags", "x"])
+    with pytest.raises(SystemExit, match="CANDIDATES is no other file and --tags no column of"):
+        main(["describe", "x.csv"])
     with pytest.raises(SystemExit, match="nothing.csv: no such file"):
         main(["describe", "nothing.csv", "--tags", "tags"])
 

@@ -185,12 +185,12 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {},
             {"features": "tagged.csv"},
-            "dataset.tags no column of this one; its columns are song",
+            "tags= no column of this one; its columns are song",
         ),
         (
             {},
             {"features": "tagged.csv", "tags": "tags", "id": "artist"},
-            "dataset.id: has no column 'artist'; its columns are",
+            "id=: has no column 'artist'; its columns are",
         ),
         (
             {},
@@ -201,7 +201,7 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"y.csv": "a\n1\n0\n"},
             {"candidates": "y.csv"},
-            "y.csv: dataset.id: has no column 'song'",
+            "y.csv: id=: has no column 'song'",
         ),
         (
             {"y.csv": "a\n1\n0\n", "z.csv": "t\n1\n2\n3\n"},
@@ -246,6 +246,41 @@ def test_what_does_not_fit_is_refused_in_one_line(files, given, message):
         load(**given)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "id", "tags", "candidates", "separator"),
+    [
+        (own.in_python, "id=", "tags=", "candidates=", "separator="),
+        (
+            own.in_params,
+            "dataset.id",
+            "dataset.tags",
+            "dataset.candidates",
+            "dataset.separator",
+        ),
+        (own.on_command_line, "--id", "--tags", "CANDIDATES", "--separator"),
+    ],
+)
+def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator):
+    def refusal(**given):
+        with pytest.raises(UserError) as raised:
+            load(named=named, **given)
+        return str(raised.value)
+
+    Path("y.csv").write_text("rock\n1\n0\n")
+    np.save("x.npy", X)
+    assert f"x.csv: {candidates} is no other file and {tags} no column of this" in refusal()
+    assert f"{id}: has no column 'artist'" in refusal(
+        features="tagged.csv", tags="tags", id="artist"
+    )
+    assert refusal(separator="") == f"{separator}: must not be empty"
+    assert f"a column that both have as {id}" in refusal(
+        features="x.npy", candidates="y.csv", id=None
+    )
+    assert f"leave the column out, or name it as {id} or {tags}" in refusal(
+        features="tagged.csv", candidates="y.csv", id=None
+    )
 
 
 def data(**changes) -> Dataset:

@@ -189,10 +189,11 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     if name in REGISTRY:
         extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
         if extra:
-            raise UserError(f"{name}: is a named data set; {extra[0]} is for files of your own")
+            option = own.on_command_line(extra[0])
+            raise UserError(f"{name}: is a named data set; {option} is for files of your own")
         data = REGISTRY[name].load()
     else:
-        data = own.load(own.Sources(Path(options.features), **given))
+        data = own.load(own.Sources(Path(options.features), **given, named=own.on_command_line))
     return data, check(data, options.features)
 
 

@@ -20,7 +20,7 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
     They have the features and the id, and no other columns. A file without names has the features
     in their order. CSV and Parquet stay on disk, other formats are read as a whole.
     """
-    own._existing(path)
+    own.refuse_unreadable(path)
     first = 1
     with readers.told_if_unreadable(path):
         if path.suffix == ".csv":
@@ -31,7 +31,7 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
             parts = _whole(path, features)
         for part in parts:
             if id is not None:
-                own._ids(part, id, path)
+                own.ids(part, id, path, own.on_command_line("id"), first)
             yield first, part
             first += len(part)
     if first == 1:

@@ -1,6 +1,6 @@
 """A person's own files: which column or array is what."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,22 @@ from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
 
+def in_python(option: str) -> str:
+    """What a call of ours names an option."""
+    return f"{option}="
+
+
+def in_params(option: str) -> str:
+    """What params.yaml names an option."""
+    return f"dataset.{option}"
+
+
+def on_command_line(option: str) -> str:
+    """What the command `wscpml` names an option."""
+    places = {"features": "FILE", "candidates": "CANDIDATES"}
+    return places.get(option, f"--{option.replace('_', '-')}")
+
+
 @dataclass(frozen=True)
 class Sources:
     """Where the parts of a data set are, and how to read them."""
@@ -26,6 +42,7 @@ class Sources:
     tags: str | None = None  # column that holds lists of labels
     separator: str = ";"  # between the labels of such a list
     label_count: int | None = None  # of the last attributes of an ARFF file
+    named: Callable[[str], str] = in_python  # what messages call an option
 
 
 @dataclass(frozen=True)
@@ -51,7 +68,7 @@ class Labels:
 def load(sources: Sources) -> Dataset:
     """Read a data set from a person's own files."""
     if not sources.separator:
-        raise UserError("dataset.separator: must not be empty")
+        raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources)
     features = files.features()
     n = features.matrix.shape[0]
@@ -85,13 +102,22 @@ class _Files:
     def content(self, path: Path) -> Any:
         """A table, or the Parts of another format."""
         if path not in self.read:
-            _existing(path)
+            refuse_unreadable(path)
             if path.suffix in readers.TABLES:
                 text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
                 self.read[path] = readers.read_table(path, text)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
         return self.read[path]
+
+    def ids(self, table: pd.DataFrame, path: Path) -> list[str] | None:
+        column = self.sources.id
+        return None if column is None else ids(table, column, path, self.sources.named("id"))
+
+    def numbers(self, table: pd.DataFrame, path: Path) -> Array:
+        named = self.sources.named
+        way_out = f"leave the column out, or name it as {named('id')} or {named('tags')}"
+        return numbers(table, str(path), way_out=way_out)
 
     def holds_truth(self) -> bool:
         return getattr(self.content(self.sources.features), "truth", None) is not None
@@ -105,26 +131,26 @@ class _Files:
             return Features(found.features, found.feature_names, None)
         if sources.candidates in (None, path) and sources.tags not in found:
             raise UserError(
-                f"{path}: dataset.candidates is no other file and dataset.tags no column of this "
-                f"one; its columns are {_columns(found)}"
+                f"{path}: {sources.named('candidates')} is no other file and "
+                f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
-        ids = _ids(found, sources.id, path)
+        ids = self.ids(found, path)
         numeric = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
-        return Features(numbers(numeric, str(path)), list(map(str, numeric)), ids)
+        return Features(self.numbers(numeric, path), list(map(str, numeric)), ids)
 
     def labels(self, path: Path, kind: str) -> Labels:
         """Labels from a table's lists, long rows or 0/1 columns, or from a matrix."""
         found, sources = self.content(path), self.sources
         if isinstance(found, readers.Parts):
             return _matrix_labels(found, path, kind, path == sources.features)
-        ids = _ids(found, sources.id, path)
+        ids = self.ids(found, path)
         if sources.tags in found:
             names, matrix = _lists(found[sources.tags], sources.separator, path)
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
         columns = found if ids is None else found.drop(columns=[sources.id])
-        matrix = binary(numbers(columns, str(path)), str(path))
+        matrix = binary(self.numbers(columns, path), str(path))
         return Labels(path, matrix, list(map(str, columns)), ids)
 
 
@@ -136,7 +162,8 @@ def _columns(table: pd.DataFrame) -> str:
     return ", ".join(map(str, table.columns[:10]))
 
 
-def _existing(path: Path) -> None:
+def refuse_unreadable(path: Path) -> None:
+    """Refuse a file that is not there, is empty or of a kind that is not known."""
     if path.suffix not in readers.FORMATS:
         known = ", ".join(readers.FORMATS)
         raise UserError(f"{path}: extension {path.suffix!r} is not known; known are {known}")
@@ -146,15 +173,16 @@ def _existing(path: Path) -> None:
         raise UserError(f"{path}: is empty")
 
 
-def _ids(table: pd.DataFrame, column: str | None, path: Path) -> list[str] | None:
-    """Ids as text, so that those of different files can be compared."""
-    if column is None:
-        return None
+def ids(table: pd.DataFrame, column: str, path: Path, option: str, first: int = 1) -> list[str]:
+    """A column of ids as text, so that those of different files can be compared.
+
+    What the column's `option` is called and the number of the `first` row are for messages.
+    """
     if column not in table:
         raise UserError(
-            f"{path}: dataset.id: has no column {column!r}; its columns are {_columns(table)}"
+            f"{path}: {option}: has no column {column!r}; its columns are {_columns(table)}"
         )
-    _refuse_empty(table, column, path)
+    _refuse_empty(table, column, path, first)
     return [str(key).removesuffix(" 00:00:00") for key in table[column]]
 
 
@@ -165,10 +193,11 @@ def _whole(ids: list[str]) -> list[Any]:
     return ids
 
 
-def _refuse_empty(table: pd.DataFrame, column: str, path: Path) -> None:
+def _refuse_empty(table: pd.DataFrame, column: str, path: Path, first: int = 1) -> None:
     missing = table[column].isna().to_numpy()
     if missing.any():
-        raise UserError(f"{path}: row {int(np.argmax(missing)) + 1}, column {column!r}: is empty")
+        row = first + int(np.argmax(missing))
+        raise UserError(f"{path}: row {row}, column {column!r}: is empty")
 
 
 def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> tuple[list[str], Array]:
@@ -230,7 +259,7 @@ def _aligned(labels: Labels, features: Features, sources: Sources) -> Array:
             raise UserError(
                 f"{labels.path}: has labels of {len(labels.matrix)} instances, "
                 f"{sources.features} features of {n}; give both the same rows, or a column that "
-                "both have as dataset.id"
+                f"both have as {sources.named('id')}"
             )
         return labels.matrix
     if labels.ids == ids:
