@@ -96,7 +96,7 @@ def describe(options: Namespace) -> None:
         "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
         "candidates_a_row": _average(data.candidates),
-        "true_labels_a_row": _average(data.truth),
+        "true_labels_a_row": _average(data.known_truth),
         "rows_without_label": int((data.labels.max(axis=1) == 0).sum()),
         "label_counts": data.labels.sum(axis=0).tolist(),
         "warnings": warnings,
@@ -136,11 +136,16 @@ def clean(options: Namespace) -> None:
 def audit(options: Namespace) -> None:
     """Write the page about a data set's labels."""
     from wscpml import artifacts
+    from wscpml.arrays import known_rows
     from wscpml.quality import audit, review
 
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
-    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    truth = data.truth
+    if truth is not None and not known_rows(truth).all():
+        truth = None
+        warnings.append(f"{options.html}: does without the truth, as it is not known of all rows")
+    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, truth)))
     decided = review.decisions(
         data.instance_ids, data.label_names, data.candidates, fitted.quality_.confidence
     )
