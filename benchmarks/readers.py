@@ -22,6 +22,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from tqdm import tqdm
 
 from wscpml.datasets import files, own, readers
+from wscpml.datasets.tables import numbers
 
 Case = tuple[str, Callable[[], Any], str, Callable[[], Any]]
 
@@ -86,7 +87,7 @@ def _case(path: Path, name: str, plain: Callable[[Path], Any], q: int | None = N
 
 def _table(path: Path, name: str, plain: Callable[[Path], Any]) -> Case:
     def ours() -> Any:
-        return readers.numbers(readers.read_table(path), str(path))
+        return numbers(readers.read_table(path), str(path))
 
     return path.name, ours, name, lambda: plain(path)
 

@@ -20,7 +20,7 @@ def prepare(settings: Settings) -> None:
     if chosen.name:
         data = REGISTRY[chosen.name].load(lambda file: raw(file.name, fetched))
     else:
-        data = own.load(own.Sources(**chosen.model_dump(exclude={"name"})))
+        data = own.load(own.Sources(**chosen.model_dump(exclude={"name"}), named=own.in_params))
     for warning in check(data, chosen.title):
         print(warning, file=sys.stderr)
     given = {"truth": data.truth, "candidates": data.candidates}

@@ -130,3 +130,8 @@ def unpack(name: str, arrays: dict[str, Array]) -> Matrix:
         arrays.pop(f"{name}.{part}") for part in ("data", "indices", "indptr", "shape")
     )
     return sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+
+
+def known_rows(truth: Array) -> Array:
+    """Which rows of true labels are known, a boolean ``(n,)``: the others are -1."""
+    return truth.min(axis=1, initial=0) >= 0

@@ -36,9 +36,11 @@ def test_tables_come_in_parts_with_just_the_columns_that_are_needed(tmp_path, na
     found = parts(path, id="id")
     assert [first for first, _ in found] == [1, 3]
     whole = pd.concat([part for _, part in found], ignore_index=True)
-    pd.testing.assert_frame_equal(whole[["b", "id", "a"]], TABLE[["b", "id", "a"]])
+    pd.testing.assert_frame_equal(
+        whole[["b", "id", "a"]], TABLE[["b", "id", "a"]], check_dtype=False
+    )
     assert whole.shape == (3, 3)
-    assert "has no column 'key'" in refusal(path, id="key")
+    assert refusal(path, id="key").startswith("--id: has no column 'key'; its columns are ")
 
 
 def test_csv_may_have_other_separators_and_a_byte_order_mark(tmp_path):
@@ -72,13 +74,13 @@ def test_what_cannot_be_read_is_one_line(tmp_path):
     path.write_text("a,a\n1,2\n")
     assert "column 'a' is there twice" in refusal(path)
     path.write_text("a,b\n1,2\n1,2,3\n")
-    assert "cannot be read" in refusal(path)
+    assert refusal(path) == "row 2: has 3 cells, the header has 2 names"
     path.write_text("a,b\n1,2,3\n1,2,3\n")
-    assert "cannot be read" in refusal(path)
+    assert refusal(path) == "row 1: has 3 cells, the header has 2 names"
     path.write_bytes("a,b\n1,é\n".encode("latin-1"))
     assert "is not UTF-8 text" in refusal(path)
-    path.write_text("a,b,id\n1,2,\n")
-    assert refusal(path, id="id") == "row 1, column 'id': is empty"
+    path.write_text("a,b,id\n" + "1,2,x\n" * 4 + "1,2,\n")
+    assert refusal(path, id="id") == "row 5, column 'id': is empty"
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
     assert "cannot be read" in refusal(tmp_path / "x.parquet")
     assert "extension '.txt' is not known" in refusal(tmp_path / "x.txt")

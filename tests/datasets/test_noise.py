@@ -186,6 +186,12 @@ def test_summary_counts_labels_and_measures_both_shares():
     }
 
 
+def test_rows_of_unknown_truth_are_in_no_summary():
+    truth = np.array([[1, 0], [-1, -1]], dtype=np.int8)
+    candidates = np.ones((2, 2), np.uint8)
+    assert noise.summary(truth, candidates) == noise.summary(truth[:1], candidates[:1])
+
+
 def test_shares_of_nothing_are_zero():
     nothing, everything = np.zeros((2, 3), dtype=np.uint8), np.ones((2, 3), dtype=np.uint8)
     assert noise.summary(nothing, nothing)["false_share"] == 0.0

@@ -74,6 +74,9 @@ def test_rows_without_ids_go_by_their_order():
 def test_truth_may_come_in_another_form_and_name_fewer_labels():
     Path("t.csv").write_text("song,label\ns1,rock\ns2,rock\n")
     data = load("tagged.csv", tags="tags", truth="t.csv")
+    assert data.truth.tolist() == [[0, 1], [0, 1], [-1, -1]]
+    Path("t.csv").write_text("song,label,weight\ns1,rock,1\ns2,rock,1\ns3,rock,0\n")
+    data = load("tagged.csv", tags="tags", truth="t.csv")
     assert data.truth.tolist() == [[0, 1], [0, 1], [0, 0]]
     assert check(data, "x") == ["x: 1 instances have no label and count as pure negatives"]
 
@@ -151,8 +154,78 @@ def test_truth_that_lacks_instances_is_refused_or_told():
     with pytest.raises(UserError, match="t.csv: instance 's2' has features but no row of labels"):
         load("tagged.csv", tags="tags", truth="t.csv")
     Path("t.csv").write_text("song,label\ns1,rock\n")
+    data = load("tagged.csv", tags="tags", truth="t.csv")
+    assert data.truth.tolist() == [[0, 1], [-1, -1], [-1, -1]]
+    assert data.known_truth.tolist() == [[0, 1]]
+    assert (
+        "x: the true labels of 2 of 3 instances are not listed and count as unknown; a row of "
+        "weight 0 says that an instance has none"
+    ) in check(data, "x")
+    Path("t.csv").write_text("song,label,weight\ns1,rock,1\ns2,rock,0\n")
     warnings = check(load("tagged.csv", tags="tags", truth="t.csv"), "x")
     assert "x: 1 instances have candidates but no true label" in warnings
+    Path("t.csv").write_text("song,label\n")
+    with pytest.raises(UserError, match=r"^t\.csv: has no rows$"):
+        load("tagged.csv", tags="tags", truth="t.csv")
+
+
+def test_unknown_rows_of_the_truth_are_unknown_for_every_label():
+    Path("t.csv").write_text("song,label\ns1,polka\n")
+    data = load("tagged.csv", tags="tags", truth="t.csv")
+    assert data.label_names == ["jazz", "rock", "polka"]
+    assert data.truth.tolist() == [[0, 0, 1], [-1] * 3, [-1] * 3]
+    assert data.candidates.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+
+
+def test_ids_that_are_decimal_numbers_are_told_and_fit_whole_ones():
+    pd.DataFrame({"song": [1.0, 2.0, 3.5], "t": [1.0, 2.0, 3.0]}).to_parquet("x.parquet")
+    Path("y.csv").write_text("song,tags\n3.5,c\n2,b\n1.0,a\n")
+    data = load("x.parquet", candidates="y.csv", tags="tags")
+    assert data.instance_ids == ["1", "2", "3.5"]
+    np.testing.assert_array_equal(data.candidates, np.eye(3))
+    assert data.remarks == [
+        f"{name}: column 'song': ids are decimal numbers, such as {one}, and 1.0 counts as 1; "
+        "write whole numbers or text"
+        for name, one in (("x.parquet", "1.0"), ("y.csv", "3.5"))
+    ]
+    assert set(data.remarks) < set(check(data, "x"))
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_an_index_that_pandas_wrote_is_no_feature(name, start):
+    rows = [f"{i + start},s{i + 1},{tempo},{loud}" for i, (tempo, loud) in enumerate(X)]
+    Path("x.csv").write_text("\n".join([f"{name},song,tempo,loud", *rows]))
+    Path("y.csv").write_text(",song,jazz,rock\n0,s1,0,1\n1,s2,1,1\n2,s3,0,0\n")
+    data = load(candidates="y.csv")
+    assert the_songs(data)
+    assert [remark.partition(", so it")[0] for remark in data.remarks] == [
+        f"{file}: its first column has no name and just counts the rows"
+        for file in ("x.csv", "y.csv")
+    ]
+
+
+def test_a_first_column_that_is_named_or_does_not_count_the_rows_is_a_feature():
+    Path("y.csv").write_text("a\n1\n0\n")
+    for name, values in (("n", "01"), ("", "02"), ("", "10")):
+        Path("x.csv").write_text(f"{name},t\n{values[0]},5\n{values[1]},6\n")
+        data = load(candidates="y.csv", id=None)
+        assert data.feature_names == [name or "column 1", "t"]
+        assert data.remarks == []
+    Path("x.csv").write_text(",t\n0,5\n1,6\n")
+    Path("y.csv").write_text("column 1,a\n1,1\n0,0\n")
+    assert load(candidates="y.csv", id="column 1").instance_ids == [0, 1]
+
+
+def test_lists_that_seem_to_have_another_separator_are_told():
+    Path("x.csv").write_text('song,t,tags\na,1,"rock,jazz"\nb,2,"rock,pop/soul"\nc,3,\n')
+    assert load(tags="tags").remarks == [
+        "x.csv: column 'tags': no cell has ';', 2 have ','; if that stands between labels, give it "
+        "as separator="
+    ]
+    assert load(tags="tags", separator=",").remarks == []
+    Path("x.csv").write_text('song,t,tags\na,1,"rock;jazz"\nb,2,"R,B"\nc,3,"x,y"\n')
+    assert load(tags="tags").remarks == []
 
 
 def test_each_file_is_read_once(monkeypatch):
@@ -185,12 +258,12 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {},
             {"features": "tagged.csv"},
-            "dataset.tags no column of this one; its columns are song",
+            "tags= no column of this one; its columns are song",
         ),
         (
             {},
             {"features": "tagged.csv", "tags": "tags", "id": "artist"},
-            "dataset.id: has no column 'artist'; its columns are",
+            "id=: has no column 'artist'; its columns are",
         ),
         (
             {},
@@ -201,7 +274,7 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"y.csv": "a\n1\n0\n"},
             {"candidates": "y.csv"},
-            "y.csv: dataset.id: has no column 'song'",
+            "y.csv: id=: has no column 'song'",
         ),
         (
             {"y.csv": "a\n1\n0\n", "z.csv": "t\n1\n2\n3\n"},
@@ -246,6 +319,41 @@ def test_what_does_not_fit_is_refused_in_one_line(files, given, message):
         load(**given)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "id", "tags", "candidates", "separator"),
+    [
+        (own.in_python, "id=", "tags=", "candidates=", "separator="),
+        (
+            own.in_params,
+            "dataset.id",
+            "dataset.tags",
+            "dataset.candidates",
+            "dataset.separator",
+        ),
+        (own.on_command_line, "--id", "--tags", "CANDIDATES", "--separator"),
+    ],
+)
+def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator):
+    def refusal(**given):
+        with pytest.raises(UserError) as raised:
+            load(named=named, **given)
+        return str(raised.value)
+
+    Path("y.csv").write_text("rock\n1\n0\n")
+    np.save("x.npy", X)
+    assert f"x.csv: {candidates} is no other file and {tags} no column of this" in refusal()
+    assert f"{id}: has no column 'artist'" in refusal(
+        features="tagged.csv", tags="tags", id="artist"
+    )
+    assert refusal(separator="") == f"{separator}: must not be empty"
+    assert f"a column that both have as {id}" in refusal(
+        features="x.npy", candidates="y.csv", id=None
+    )
+    assert f"leave the column out, or name it as {id} or {tags}" in refusal(
+        features="tagged.csv", candidates="y.csv", id=None
+    )
 
 
 def data(**changes) -> Dataset:
@@ -301,6 +409,10 @@ def test_what_a_person_may_not_have_meant_is_a_warning():
     labels = np.array([[1, 0], [1, 0], [0, 0]], np.uint8)
     assert check(data(candidates=labels, truth=None), "x.csv") == [
         "x.csv: 1 labels are never used and will be predicted absent: rock",
+        "x.csv: 1 instances have no label and count as pure negatives",
+    ]
+    assert check(data(candidates=np.eye(3, 2, dtype=np.uint8), truth=None), "x.csv") == [
+        "x.csv: no label occurs more than once, so nothing can be learned about any",
         "x.csv: 1 instances have no label and count as pure negatives",
     ]
 

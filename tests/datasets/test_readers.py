@@ -5,7 +5,8 @@ from scipy import sparse
 from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
-from wscpml.datasets import readers
+from wscpml.datasets import csv_files, readers
+from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
 X = np.array([[0.5, 0.0, 2.0], [0.0, 0.0, -1.0], [1.0, 3.0, 0.0], [0.0, 1.0, 0.0]])
@@ -260,7 +261,7 @@ def test_numbers_are_read_however_they_are_written(tmp_path, beside):
     rows = ["a,b", "0.1, 2 ", "1e-3,+5", "007,.5", '"9007199254740993",-inf', ",1e400", "nan,5."]
     rows = [",".join([row, *beside]) for row in rows]
     table = read_csv(tmp_path / "x.csv", "\n".join(rows))
-    found = readers.numbers(table[["a", "b"]], "x")
+    found = numbers(table[["a", "b"]], "x")
     a, b = [0.1, 1e-3, 7, 9007199254740992, np.nan, np.nan], [2, 5, 0.5, -np.inf, np.inf, 5]
     np.testing.assert_array_equal(found, np.transpose([a, b]))
 
@@ -269,19 +270,19 @@ def test_numbers_are_read_however_they_are_written(tmp_path, beside):
 def test_what_is_no_number_is_refused_as_it_is_written(tmp_path, word):
     table = read_csv(tmp_path / "x.csv", f"a;b\n1;2\n3;{word}\n")
     with pytest.raises(UserError) as raised:
-        readers.numbers(table, "x")
+        numbers(table, "x")
     assert f"row 2, column 'b': {word!r} is not a number" in str(raised.value)
 
 
 def test_true_and_false_are_one_and_zero(tmp_path):
     table = read_csv(tmp_path / "x.csv", "a,b\nTrue,false\nFALSE,true\n")
-    np.testing.assert_array_equal(readers.numbers(table, "x"), [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(numbers(table, "x"), [[1, 0], [0, 1]])
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_a_header_alone_is_a_table_without_rows(tmp_path, end):
     table = read_csv(tmp_path / "x.csv", f"a,b{end}")
-    assert readers.numbers(table, "x").shape == (0, 2)
+    assert numbers(table, "x").shape == (0, 2)
     assert table.columns.tolist() == ["a", "b"]
 
 
@@ -300,7 +301,7 @@ def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_large_tables_are_the_same_on_any_number_of_cores(tmp_path, monkeypatch, cores, quote, end):
-    monkeypatch.setattr(readers, "PART", 1)
+    monkeypatch.setattr(csv_files, "PART", 1)
     monkeypatch.setattr("pyarrow.cpu_count", lambda: cores)
     rows = [f"{quote}{i}{quote},{i / 7}" for i in range(20)]
     path = tmp_path / "x.csv"
@@ -356,15 +357,15 @@ def test_text_among_numbers_is_refused_with_its_row_and_column(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n3,many\n")
     with pytest.raises(UserError, match="row 2, column 'b': 'many' is not a number"):
-        readers.numbers(readers.read_table(path), str(path))
+        numbers(readers.read_table(path), str(path))
 
 
 def test_columns_of_dates_are_no_numbers():
     table = pd.DataFrame({"a": [1.0], "day": pd.to_datetime(["2024-01-01"])})
     with pytest.raises(UserError, match="column 'day' holds datetime64.*, not numbers"):
-        readers.numbers(table, "x")
+        numbers(table, "x")
 
 
 def test_numbers_as_text_and_switches_are_numbers():
     table = pd.DataFrame({"a": ["1", "2.5"], "b": [True, False], "c": [1, None]})
-    np.testing.assert_array_equal(readers.numbers(table, "x"), [[1, 1, 1], [2.5, 0, np.nan]])
+    np.testing.assert_array_equal(numbers(table, "x"), [[1, 1, 1], [2.5, 0, np.nan]])

@@ -95,3 +95,21 @@ def test_histogram_shares_sum_to_one_and_values_above_one_count_as_one():
     assert table.columns.tolist() == ["value", "F_true", "F_false", "F_unknown"]
     assert table.F_true.tolist() == [0.5, *[0] * 8, 0.5]
     assert table.F_false.tolist() == [*[0] * 5, 0.5, *[0] * 3, 0.5]
+
+
+def test_rows_of_unknown_truth_are_not_measured():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.integers(0, 2, (20, 4)).astype(np.int8), rng.random((20, 4))
+    partial = truth.copy()
+    partial[5:] = -1
+    known = metrics.evaluate(truth[:5], scores[:5], scores[:5] >= 0.5)
+    assert metrics.evaluate(partial, scores, scores >= 0.5) == known
+    np.testing.assert_array_equal(
+        metrics.label_average_precision(partial, scores),
+        metrics.label_average_precision(truth[:5], scores[:5]),
+    )
+    assert metrics.noise_auc(partial[:, 0], scores[:, 0]) == metrics.noise_auc(
+        truth[:5, 0], scores[:5, 0]
+    )
+    partial[:] = -1
+    assert set(metrics.evaluate(partial, scores, scores >= 0.5).values()) == {None}

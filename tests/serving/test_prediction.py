@@ -34,8 +34,8 @@ def test_columns_are_found_by_name_and_others_are_ignored():
 
 def test_numbers_may_come_as_text_and_as_switches():
     table = pd.DataFrame({"a": ["0.25", "1"], "b": [True, False]})
-    found = prediction.numbers(table, ["a", "b"], "x.csv")
-    np.testing.assert_array_equal(found, [[0.25, 1], [1, 0]])
+    found = prediction.table(Even(), table, "x.csv")
+    np.testing.assert_array_equal(found[Even.label_names], [[0.25, 1], [1, 0]])
 
 
 def test_what_cannot_be_taken_is_one_line_with_row_and_column():
@@ -46,7 +46,7 @@ def test_what_cannot_be_taken_is_one_line_with_row_and_column():
         (np.nan, "is empty"),
         (None, "is empty"),
         (-np.inf, "-inf is not a finite number"),
-        ("fast", "'fast' is not a finite number"),
+        ("fast", "'fast' is not a number"),
     ):
         table = pd.DataFrame({"a": [1.0, 2.0], "b": [1, value]})
         assert refusal(table, 8) == f"x.csv: row 9, column 'b': {what}; mend that value"

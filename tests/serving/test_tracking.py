@@ -1,4 +1,5 @@
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -43,7 +44,7 @@ def test_telemetry_is_off():
 
 def test_processes_that_start_together_on_a_new_store_all_succeed(store):
     code = (
-        "from wscpml import tracking as t; t.mlflow.set_tracking_uri(t.store_uri());"
+        "from wscpml.serving import tracking as t; t.mlflow.set_tracking_uri(t.store_uri());"
         "print(t._experiment_id('shared'))"
     )
     env = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -151,15 +152,41 @@ def test_names_that_mlflow_would_refuse_are_made_fit():
 def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monkeypatch, capsys):
     started = []
     monkeypatch.setattr(os, "execv", lambda _, command: started.append(command[1:]))
-    tracking.open_pages("5001")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    tracking.open_pages(port)
     command = started.pop()
     assert command[:3] == ["-m", "mlflow", "ui"]
     assert command[3:5] == ["--backend-store-uri", f"sqlite:///{store}/mlflow.db"]
-    assert command[5:] == ["--host", "127.0.0.1", "--port", "5001"]
+    assert command[5:] == ["--host", "127.0.0.1", "--port", port]
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.invalid:5000")
     tracking.open_pages()
     assert started == []
     assert "MLFLOW_TRACKING_URI" in capsys.readouterr().out
+
+
+def test_a_port_that_is_taken_is_told_and_nothing_is_started(store):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "wscpml.serving.tracking", port],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"port {port}: cannot be used (Address already in use); name another: make ui PORT=5001\n"
+    )
+
+
+@pytest.mark.parametrize("port", ["http", "70000"])
+def test_what_is_no_port_is_told(store, port):
+    with pytest.raises(UserError, match=f"port {port}: cannot be used .*; name another"):
+        tracking.open_pages(port)
 
 
 def test_nested_settings_become_dotted_names():

@@ -481,3 +481,12 @@ def test_a_method_that_is_none_is_one_line_with_those_there_are(tiny_project):
     for command in ("stages.apply_method", "wscpml.settings"):
         known = ", ".join(METHODS)
         assert refused(command) == [f"params.yaml: method: must be one of {known}, got 'pml'"]
+
+
+def test_a_mistake_in_own_files_is_told_in_the_words_of_params_yaml(tiny_project):
+    Path("data/own").mkdir(parents=True, exist_ok=True)
+    Path("data/own/x.csv").write_text("tempo\n1\n2\n")
+    change("dataset", {"name": None, "features": "data/own/x.csv"})
+    said = "dataset.candidates is no other file and dataset.tags no column of this one"
+    with pytest.raises(UserError, match=f"data/own/x.csv: {said}"):
+        run_all("prepare")

@@ -3,24 +3,29 @@
 import argparse
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from wscpml.errors import UserError
 
 TABLES = (".csv", ".parquet")
+INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is told in plain lines, exit 1."""
     options = _parser().parse_args(arguments)
-    from wscpml.cli import commands
-
     try:
+        from wscpml.cli import commands
+
         getattr(commands, options.command)(options)
         sys.stdout.flush()
     except UserError as mistake:
         sys.exit(str(mistake))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # who reads, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -37,9 +42,11 @@ def _parser() -> argparse.ArgumentParser:
         "  wscpml predict songs-model new.csv --id song -o predicted.csv\n"
         "  wscpml COMMAND --help\n"
         "\n"
-        "exit status: 0 all went well, 1 a mistake in data or settings, 2 one in the command",
+        "exit status: 0 all went well, 1 a mistake in data or settings, 2 one in the command,\n"
+        "130 stopped by Ctrl-C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"wscpml {version('wscpml')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, does: str, *examples: str) -> argparse.ArgumentParser:
@@ -158,7 +165,7 @@ def _take_settings(command: argparse.ArgumentParser) -> None:
         action="append",
         type="seed={}".format,
         metavar="N",
-        help="of all randomness, and of the noise of a named setting; the same as --set seed=N",
+        help="of all randomness, and of the noise of a benchmark; the same as --set seed=N",
     )
 
 
@@ -182,7 +189,3 @@ def _path(*endings: str) -> Any:
         return Path(text)
 
     return path
-
-
-if __name__ == "__main__":
-    main()

@@ -3,10 +3,11 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +38,17 @@ def datasets(options: Namespace) -> None:
                 "true_a_row": entry.average_true,
                 "candidates_a_row": entry.average_candidates,
                 "where": where,
-                "settings": [f"{name}-{r}" for r in entry.levels],
+                "benchmarks": [f"{name}-{r}" for r in entry.levels],
                 "note": entry.note,
             }
         )
-    head = f"{'name':15}{'n':>6}{'d':>6}{'q':>5}{'true':>6}{'cand.':>7}  {'where':10}settings; note"
+    head = (
+        f"{'name':15}{'n':>6}{'d':>6}{'q':>5}{'true':>6}{'cand.':>7}  {'where':10}benchmarks; note"
+    )
     lines = [
         f"{each['name']:15}{each['instances']:6}{each['features']:6}{each['labels']:5}"
         f"{each['true_a_row']:6.2f}{_decimals(each['candidates_a_row']):>7}  {each['where']:10}"
-        + "; ".join(filter(None, [", ".join(each["settings"]), each["note"]]))
+        + "; ".join(filter(None, [", ".join(each["benchmarks"]), each["note"]]))
         for each in found
     ]
     _tell(options, found, head, *lines)
@@ -96,7 +99,7 @@ def describe(options: Namespace) -> None:
         "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
         "candidates_a_row": _average(data.candidates),
-        "true_labels_a_row": _average(data.truth),
+        "true_labels_a_row": _average(data.known_truth),
         "rows_without_label": int((data.labels.max(axis=1) == 0).sum()),
         "label_counts": data.labels.sum(axis=0).tolist(),
         "warnings": warnings,
@@ -110,6 +113,11 @@ def clean(options: Namespace) -> None:
     from wscpml.quality import review
     from wscpml.serving.model import Model
 
+    outputs = {"-o": options.output, "--model": options.model}
+    if options.label_studio:
+        tasks, config = options.label_studio, options.label_studio.with_suffix(".xml")
+        outputs |= {"--label-studio": tasks, "the .xml of --label-studio": config}
+    _refuse_overwriting(outputs, _inputs(options))
     if options.model:
         _refuse_to_replace(options.model, Model.FILES)
     data, fitted, warnings = _fitted(options)
@@ -123,12 +131,10 @@ def clean(options: Namespace) -> None:
         artifacts.write_directory(options.model, trained.to_files())
         files["model"] = options.model
     if options.label_studio:
-        files["label_studio"] = options.label_studio
-        files["label_studio_config"] = options.label_studio.with_suffix(".xml")
-        config = review.label_studio_config(data.label_names)
-        tasks = review.label_studio_tasks(decided, f"wscpml {version('wscpml')}")
-        artifacts.write(files["label_studio"], tasks)
-        artifacts.write(files["label_studio_config"], config)
+        files |= {"label_studio": tasks, "label_studio_config": config}
+        suspicious = review.label_studio_tasks(decided, f"wscpml {version('wscpml')}")
+        artifacts.write(tasks, suspicious)
+        artifacts.write(config, review.label_studio_config(data.label_names))
     artifacts.write(options.output, decided)
     _tell_found(options, data, decided, files, warnings)
 
@@ -136,11 +142,17 @@ def clean(options: Namespace) -> None:
 def audit(options: Namespace) -> None:
     """Write the page about a data set's labels."""
     from wscpml import artifacts
+    from wscpml.arrays import known_rows
     from wscpml.quality import audit, review
 
+    _refuse_overwriting({"--html": options.html}, _inputs(options))
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
-    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    truth = data.truth
+    if truth is not None and not known_rows(truth).all():
+        truth = None
+        warnings.append(f"{options.html}: does without the truth, as it is not known of all rows")
+    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, truth)))
     decided = review.decisions(
         data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
     )
@@ -156,6 +168,7 @@ def predict(options: Namespace) -> None:
     from wscpml.serving import prediction
     from wscpml.serving.model import load
 
+    _refuse_overwriting({"-o": options.output}, [options.model, *options.files])
     model = load(options.model)
     if options.id in model.label_names:
         raise UserError(f"{options.id}: is the name of a label too; rename the column of ids")
@@ -189,10 +202,11 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     if name in REGISTRY:
         extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
         if extra:
-            raise UserError(f"{name}: is a named data set; {extra[0]} is for files of your own")
+            option = own.on_command_line(extra[0])
+            raise UserError(f"{name}: is a named data set; {option} is for files of your own")
         data = REGISTRY[name].load()
     else:
-        data = own.load(own.Sources(Path(options.features), **given))
+        data = own.load(own.Sources(Path(options.features), **given, named=own.on_command_line))
     return data, check(data, options.features)
 
 
@@ -222,14 +236,39 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
 
 
 def _padded(data: Dataset, name: str, seed: int) -> Any:
-    """The candidates of one of the paper's settings, as the pipeline makes them."""
+    """The candidates of a benchmark, as the pipeline makes them."""
     from wscpml.datasets import noise
     from wscpml.randomness import stream
 
     if name not in BENCHMARKS:
         levels = ", ".join(f"{name}-{r}" for r in REGISTRY[name].levels)
-        raise UserError(f"{name}: has true labels and no candidates; take one of {levels}")
+        raise UserError(f"{name}: has true labels and no candidates; take a benchmark: {levels}")
     return noise.pad_candidates(data.truth, BENCHMARKS[name][1], stream(seed, "noise"))  # type: ignore[arg-type]
+
+
+def _inputs(options: Namespace) -> list[Path]:
+    """The files that a command reads a data set and settings from."""
+    given = [options.features, options.candidates, options.truth, options.params]
+    paths = [Path(each) for each in given if each]
+    beside = [path.with_suffix(".xml") for path in paths if path.suffix == ".arff"]  # Mulan's
+    return paths + beside
+
+
+def _refuse_overwriting(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
+    """An output may be neither an input nor another output, whatever it is called."""
+    given = {option: path for option, path in outputs.items() if path}
+    for option, path in given.items():
+        if any(_same_file(path, each) for each in inputs):
+            raise UserError(f"{path}: is an input, which {option} would overwrite; name another")
+    for (one, path), (other, again) in combinations(given.items(), 2):
+        if _same_file(path, again):
+            raise UserError(f"{again}: is what both {one} and {other} would write; name another")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def _refuse_to_replace(directory: Path, ours: tuple[str, ...]) -> None:
@@ -287,7 +326,7 @@ def _decimals(value: float | None) -> str:
 
 
 def _set_behind(name: str) -> str:
-    """The data set of one of the paper's settings: emotions for emotions-3."""
+    """The data set of a benchmark: emotions for emotions-3."""
     return BENCHMARKS.get(name, (name, 0))[0]
 
 

@@ -1,6 +1,5 @@
 """Files of features in parts, so that they may be larger than memory."""
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from wscpml.arrays import row_blocks, to_dense
-from wscpml.datasets import own, readers
+from wscpml.datasets import csv_files, own, readers
+from wscpml.datasets.tables import refuse_missing
 from wscpml.errors import UserError
-from wscpml.serving.prediction import refuse_missing
 
 ROWS_AT_ONCE = 4096
 
@@ -21,42 +20,28 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
     They have the features and the id, and no other columns. A file without names has the features
     in their order. CSV and Parquet stay on disk, other formats are read as a whole.
     """
-    own._existing(path)
-    if path.suffix == ".csv":
-        parts = _csv(path, features, id)
-    elif path.suffix == ".parquet":
-        parts = _parquet(path, features, id)
-    else:
-        parts = _whole(path, features)
+    own.refuse_unreadable(path)
     first = 1
-    for part in _told_if_unreadable(path, parts):
-        if id is not None:
-            own._ids(part, id, path)
-        yield first, part
-        first += len(part)
+    with readers.told_if_unreadable(path):
+        if path.suffix == ".csv":
+            parts = _csv(path, features, id)
+        elif path.suffix == ".parquet":
+            parts = _parquet(path, features, id)
+        else:
+            parts = _whole(path, features)
+        for part in parts:
+            if id is not None:
+                own.ids(part, id, path, own.on_command_line("id"), first)
+            yield first, part
+            first += len(part)
     if first == 1:
         raise UserError(f"{path}: has no rows")
 
 
 def _csv(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
-    header, separator = readers._header(path)
-    names = [name or f"column {j + 1}" for j, name in enumerate(header)]
-    wanted = _wanted(names, features, id, path)
-    parts = pd.read_csv(
-        path,
-        sep=separator,
-        header=0,
-        names=names,
-        index_col=False,
-        dtype={id: str} if id in names else None,
-        keep_default_na=False,
-        na_values=[""],
-        encoding="utf-8-sig",
-        chunksize=ROWS_AT_ONCE,
-    )
-    with parts:
-        for part in parts:  # `usecols` would let rows pass that are longer than the header
-            yield part[wanted]
+    wanted = _wanted(csv_files.names(path), features, id, path)
+    text = [] if id is None else [id]
+    return csv_files.parts(path, wanted, text, ROWS_AT_ONCE)
 
 
 def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
@@ -85,15 +70,3 @@ def _whole(path: Path, features: list[str]) -> Iterator[pd.DataFrame]:
         raise UserError(f"{path}: has {X.shape[1]} features, the model takes {len(features)}")
     for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
         yield pd.DataFrame(to_dense(X[rows]), columns=found.feature_names or features)
-
-
-def _told_if_unreadable(path: Path, parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
-            yield from parts
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
-    except (OSError, ValueError, pd.errors.ParserWarning) as error:  # ArrowInvalid is a ValueError
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{path}: cannot be read ({reason})") from None

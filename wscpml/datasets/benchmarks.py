@@ -1,4 +1,4 @@
-"""The paper's settings as the benchmarks take them."""
+"""The paper's benchmarks, as measurements take them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Benchmark:
 
 
 def load(name: str, seed: int, folds: int = 10) -> Benchmark:
-    """A setting such as birds-4, or a set with candidates; noise and folds as the pipeline's."""
+    """A benchmark such as birds-4, or a set with candidates; noise and folds as the pipeline's."""
     dataset, r = BENCHMARKS.get(name, (name, 0))
     data = REGISTRY[dataset].load()
     assert data.truth is not None
@@ -35,7 +35,7 @@ def load(name: str, seed: int, folds: int = 10) -> Benchmark:
 
 
 def missing(name: str) -> str | None:
-    """What to do about a setting whose files are not here."""
+    """What to do about a benchmark whose files are not here."""
     dataset = BENCHMARKS.get(name, (name, 0))[0]
     if REGISTRY[dataset].availability() in ("here", "built in"):
         return None
@@ -43,7 +43,7 @@ def missing(name: str) -> str | None:
 
 
 def those_here(names: Iterable[str]) -> Iterator[str]:
-    """The settings whose files are here; says which are not."""
+    """The benchmarks whose files are here; says which are not."""
     for name in names:
         if reason := missing(name):
             print(f"{name:14}{reason}")

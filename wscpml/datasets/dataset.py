@@ -1,12 +1,13 @@
 """What a data set is, whatever file it came from, and what may be wrong with it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, to_dense
+from wscpml.arrays import Array, Matrix, known_rows, to_dense
 from wscpml.errors import UserError
 
 
@@ -15,11 +16,12 @@ class Dataset:
     """n instances with d features and q labels."""
 
     features: Matrix  # (n, d)
-    truth: Array | None  # 0/1 (n, q), None where it is not known
+    truth: Array | None  # 0/1 (n, q), -1 in rows of which it is not known; None if of no row
     candidates: Array | None  # 0/1 (n, q), None where noise is still to be injected
     feature_names: list[str]
     label_names: list[str]
     instance_ids: list[Any]
+    remarks: Sequence[str] = ()  # what a person may not expect of how it was read
 
     @property
     def labels(self) -> Array:
@@ -27,6 +29,11 @@ class Dataset:
         found = self.truth if self.candidates is None else self.candidates
         assert found is not None
         return found
+
+    @property
+    def known_truth(self) -> Array | None:
+        """The rows of the truth that are known."""
+        return None if self.truth is None else self.truth[known_rows(self.truth)]
 
 
 def check(data: Dataset, source: str) -> list[str]:
@@ -46,9 +53,9 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"and {len(data.label_names)} labels"
             )
     _refuse_non_finite(data, source)
-    _refuse_twice(data.feature_names, "feature", source)
-    _refuse_twice(data.instance_ids, "instance", source)
-    _refuse_twice(data.label_names, "label", source)
+    refuse_twice(data.feature_names, "feature", source)
+    refuse_twice(data.instance_ids, "instance", source)
+    refuse_twice(data.label_names, "label", source)
     if "instance" in data.label_names:
         raise UserError(
             f"{source}: a label cannot be called 'instance', as our tables' id column is"
@@ -61,7 +68,7 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"{source}: {_row(data, i)}: {data.label_names[j]!r} is true but no candidate "
                 f"({len(outside)} such); candidates must contain the truth"
             )
-    return [f"{source}: {line}" for line in _oddities(data)]
+    return [*data.remarks, *(f"{source}: {line}" for line in _oddities(data))]
 
 
 def binary(labels: Matrix, source: str) -> Array:
@@ -80,6 +87,17 @@ def binary(labels: Matrix, source: str) -> Array:
             f"{source}: row {i + 1}, label column {j + 1}: {value!r} is not 0 or 1 (or -1 or 1)"
         )
     return positive.astype(np.uint8)
+
+
+def refuse_twice(names: list[Any], what: str, source: str) -> None:
+    """Refuse a name that two have, and tell which."""
+    seen: dict[Any, int] = {}
+    for position, name in enumerate(names, start=1):
+        if seen.setdefault(name, position) != position:
+            places = f"{seen[name]} and {position}"
+            raise UserError(
+                f"{source}: {what} {name!r} is there twice, as numbers {places}; rename one"
+            )
 
 
 def few(names: list[str]) -> str:
@@ -107,14 +125,6 @@ def _refuse_non_finite(data: Dataset, source: str) -> None:
     )
 
 
-def _refuse_twice(names: list[Any], what: str, source: str) -> None:
-    seen: dict[Any, int] = {}
-    for position, name in enumerate(names, start=1):
-        if seen.setdefault(name, position) != position:
-            places = f"{seen[name]} and {position}"
-            raise UserError(f"{source}: {what} {name!r} is there twice, as numbers {places}")
-
-
 def _oddities(data: Dataset) -> list[str]:
     found = []
     used = data.labels.max(axis=0)
@@ -123,11 +133,20 @@ def _oddities(data: Dataset) -> list[str]:
         found.append(
             f"{len(unused)} labels are never used and will be predicted absent: {few(unused)}"
         )
-    empty = int((data.labels.max(axis=1) == 0).sum())
-    if empty:
-        found.append(f"{empty} instances have no label and count as pure negatives")
+    n = len(data.labels)
+    if n > 1 and data.labels.sum(axis=0).max() <= 1:
+        found.append("no label occurs more than once, so nothing can be learned about any")
+    empty = data.labels.max(axis=1) == 0
+    if empty.any():
+        found.append(f"{empty.sum()} instances have no label and count as pure negatives")
     if data.candidates is not None and data.truth is not None:
-        untrue = int((data.truth.max(axis=1) == 0).sum()) - empty
-        if untrue:
-            found.append(f"{untrue} instances have candidates but no true label")
+        untrue = ~empty & (data.truth.max(axis=1) == 0)
+        if untrue.any():
+            found.append(f"{untrue.sum()} instances have candidates but no true label")
+        unknown = n - int(known_rows(data.truth).sum())
+        if unknown:
+            found.append(
+                f"the true labels of {unknown} of {n} instances are not listed and count as "
+                "unknown; a row of weight 0 says that an instance has none"
+            )
     return found

@@ -18,7 +18,7 @@ def describe(data: Dataset) -> str:
         ("duplicate rows", str(n - _distinct(data.features))),
         ("labels", str(len(data.label_names))),
         ("candidates a row", _per_row(data.candidates)),
-        ("true labels a row", _per_row(data.truth)),
+        ("true labels a row", _per_row(data.known_truth)),
         ("rows without label", str(int((data.labels.max(axis=1) == 0).sum()))),
     ]
     width = max(map(len, data.label_names))

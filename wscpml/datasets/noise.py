@@ -9,7 +9,7 @@ import numpy as np
 
 from wscpml.algorithm import features
 from wscpml.algorithm.prototypes import memberships
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.errors import UserError
 
 FLOOR = 0.05  # of the mean affinity, added to each: every false label stays possible
@@ -74,7 +74,12 @@ def instance_dependent(
 
 
 def summary(truth: Array, candidates: Array) -> dict[str, float]:
-    """How much noise there is: average label counts per row, and shares of false labels."""
+    """How much noise there is: average label counts per row, and shares of false labels.
+
+    Rows of unknown truth, -1, do not count.
+    """
+    known = known_rows(truth)
+    truth, candidates = truth[known], candidates[known]
     added = int((candidates > truth).sum())
     return {
         "average_candidates": float(candidates.sum(axis=1).mean()),

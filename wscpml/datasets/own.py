@@ -1,6 +1,7 @@
 """A person's own files: which column or array is what."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.datasets import readers
 from wscpml.datasets.dataset import Dataset, binary
+from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
+
+COMMON_SEPARATORS = ",|;/"
+DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
+NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
+
+
+def in_python(option: str) -> str:
+    """What a call of ours names an option."""
+    return f"{option}="
+
+
+def in_params(option: str) -> str:
+    """What params.yaml names an option."""
+    return f"dataset.{option}"
+
+
+def on_command_line(option: str) -> str:
+    """What the command `wscpml` names an option."""
+    places = {"features": "FILE", "candidates": "CANDIDATES"}
+    return places.get(option, f"--{option.replace('_', '-')}")
 
 
 @dataclass(frozen=True)
@@ -25,6 +48,7 @@ class Sources:
     tags: str | None = None  # column that holds lists of labels
     separator: str = ";"  # between the labels of such a list
     label_count: int | None = None  # of the last attributes of an ARFF file
+    named: Callable[[str], str] = in_python  # what messages call an option
 
 
 @dataclass(frozen=True)
@@ -50,7 +74,7 @@ class Labels:
 def load(sources: Sources) -> Dataset:
     """Read a data set from a person's own files."""
     if not sources.separator:
-        raise UserError("dataset.separator: must not be empty")
+        raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources)
     features = files.features()
     n = features.matrix.shape[0]
@@ -61,7 +85,9 @@ def load(sources: Sources) -> Dataset:
     if features.ids is None and len(candidates.matrix) == n:
         features = replace(features, ids=candidates.ids)
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
-    matrices = [_aligned(labels, features, sources) for labels in (candidates, truth) if labels]
+    matrices = [_aligned(candidates, features, sources, NO_LABELS)]
+    if truth:
+        matrices.append(_aligned(truth, features, sources, UNKNOWN))
     if truth and truth.names and truth.names != label_names:
         label_names, matrices = _same_columns(label_names, matrices, truth.names)
     return Dataset(
@@ -71,6 +97,7 @@ def load(sources: Sources) -> Dataset:
         feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
+        remarks=files.remarks,
     )
 
 
@@ -80,17 +107,68 @@ class _Files:
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
         self.read: dict[Path, Any] = {}
+        self.remarks: list[str] = []
 
     def content(self, path: Path) -> Any:
         """A table, or the Parts of another format."""
         if path not in self.read:
-            _existing(path)
+            refuse_unreadable(path)
             if path.suffix in readers.TABLES:
                 text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
-                self.read[path] = readers.read_table(path, text)
+                table = readers.read_table(path, text)
+                self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
         return self.read[path]
+
+    def without_row_numbers(self, table: pd.DataFrame, path: Path) -> pd.DataFrame:
+        """A table without the column that pandas writes an index to, unless it is the ids."""
+        first, n = table.columns[0], len(table)
+        if first not in UNNAMED or first == self.sources.id or not n:
+            return table
+        if not any(np.array_equal(table[first], range(k, n + k)) for k in (0, 1)):
+            return table
+        self.remarks.append(
+            f"{path}: its first column has no name and just counts the rows, so it is left out; "
+            "give it a name to keep it"
+        )
+        return table.drop(columns=first)
+
+    def ids(self, table: pd.DataFrame, path: Path) -> list[str] | None:
+        """The ids of a table's rows; whole numbers may be written as floats."""
+        if self.sources.id is None:
+            return None
+        found = ids(table, self.sources.id, path, self.sources.named("id"))
+        decimal = next((key for key in found if "." in key), None)
+        if decimal is None or not all(map(DECIMAL.fullmatch, found)):
+            return found
+        remark = (
+            f"{path}: column {self.sources.id!r}: ids are decimal numbers, such as {decimal}, and "
+            "1.0 counts as 1; write whole numbers or text"
+        )
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+        return [re.sub(r"\.0+$", "", key) for key in found]
+
+    def numbers(self, table: pd.DataFrame, path: Path) -> Array:
+        named = self.sources.named
+        way_out = f"leave the column out, or name it as {named('id')} or {named('tags')}"
+        return numbers(table, str(path), way_out=way_out)
+
+    def remark_other_separator(self, column: "pd.Series[Any]", path: Path) -> None:
+        """Tell of lists that seem to be cut by something else than the separator."""
+        separator = self.sources.separator
+        if not pd.api.types.is_string_dtype(column):
+            return
+        cells = column.dropna().str
+        counts = {each: int(cells.contains(each, regex=False).sum()) for each in COMMON_SEPARATORS}
+        most = max(counts, key=lambda each: counts[each])
+        if counts[most] and not cells.contains(separator, regex=False).any():
+            self.remarks.append(
+                f"{path}: column {column.name!r}: no cell has {separator!r}, {counts[most]} have "
+                f"{most!r}; if that stands between labels, give it as "
+                f"{self.sources.named('separator')}"
+            )
 
     def holds_truth(self) -> bool:
         return getattr(self.content(self.sources.features), "truth", None) is not None
@@ -104,26 +182,27 @@ class _Files:
             return Features(found.features, found.feature_names, None)
         if sources.candidates in (None, path) and sources.tags not in found:
             raise UserError(
-                f"{path}: dataset.candidates is no other file and dataset.tags no column of this "
-                f"one; its columns are {_columns(found)}"
+                f"{path}: {sources.named('candidates')} is no other file and "
+                f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
-        ids = _ids(found, sources.id, path)
+        ids = self.ids(found, path)
         numeric = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
-        return Features(readers.numbers(numeric, str(path)), list(map(str, numeric)), ids)
+        return Features(self.numbers(numeric, path), list(map(str, numeric)), ids)
 
     def labels(self, path: Path, kind: str) -> Labels:
         """Labels from a table's lists, long rows or 0/1 columns, or from a matrix."""
         found, sources = self.content(path), self.sources
         if isinstance(found, readers.Parts):
             return _matrix_labels(found, path, kind, path == sources.features)
-        ids = _ids(found, sources.id, path)
+        ids = self.ids(found, path)
         if sources.tags in found:
+            self.remark_other_separator(found[sources.tags], path)
             names, matrix = _lists(found[sources.tags], sources.separator, path)
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
         columns = found if ids is None else found.drop(columns=[sources.id])
-        matrix = binary(readers.numbers(columns, str(path)), str(path))
+        matrix = binary(self.numbers(columns, path), str(path))
         return Labels(path, matrix, list(map(str, columns)), ids)
 
 
@@ -135,7 +214,8 @@ def _columns(table: pd.DataFrame) -> str:
     return ", ".join(map(str, table.columns[:10]))
 
 
-def _existing(path: Path) -> None:
+def refuse_unreadable(path: Path) -> None:
+    """Refuse a file that is not there, is empty or of a kind that is not known."""
     if path.suffix not in readers.FORMATS:
         known = ", ".join(readers.FORMATS)
         raise UserError(f"{path}: extension {path.suffix!r} is not known; known are {known}")
@@ -145,15 +225,16 @@ def _existing(path: Path) -> None:
         raise UserError(f"{path}: is empty")
 
 
-def _ids(table: pd.DataFrame, column: str | None, path: Path) -> list[str] | None:
-    """Ids as text, so that those of different files can be compared."""
-    if column is None:
-        return None
+def ids(table: pd.DataFrame, column: str, path: Path, option: str, first: int = 1) -> list[str]:
+    """A column of ids as text, so that those of different files can be compared.
+
+    What the column's `option` is called and the number of the `first` row are for messages.
+    """
     if column not in table:
         raise UserError(
-            f"{path}: dataset.id: has no column {column!r}; its columns are {_columns(table)}"
+            f"{path}: {option}: has no column {column!r}; its columns are {_columns(table)}"
         )
-    _refuse_empty(table, column, path)
+    _refuse_empty(table, column, path, first)
     return [str(key).removesuffix(" 00:00:00") for key in table[column]]
 
 
@@ -164,10 +245,11 @@ def _whole(ids: list[str]) -> list[Any]:
     return ids
 
 
-def _refuse_empty(table: pd.DataFrame, column: str, path: Path) -> None:
+def _refuse_empty(table: pd.DataFrame, column: str, path: Path, first: int = 1) -> None:
     missing = table[column].isna().to_numpy()
     if missing.any():
-        raise UserError(f"{path}: row {int(np.argmax(missing)) + 1}, column {column!r}: is empty")
+        row = first + int(np.argmax(missing))
+        raise UserError(f"{path}: row {row}, column {column!r}: is empty")
 
 
 def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> tuple[list[str], Array]:
@@ -197,11 +279,13 @@ def _cleaned(labels: Iterable[str]) -> list[str]:
 
 def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
     """A row per instance and label; a weight of 0 or less means that the label is not there."""
+    if not len(table):
+        raise UserError(f"{path}: has no rows")
     _refuse_empty(table, "label", path)
     there = np.ones(len(table), bool)
     if "weight" in table:
         _refuse_empty(table, "weight", path)
-        there = readers.numbers(table[["weight"]], str(path))[:, 0] > 0
+        there = numbers(table[["weight"]], str(path))[:, 0] > 0
     rows, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
     columns, names = pd.factorize(table["label"].astype(str).str.strip(), sort=True)
     matrix = np.zeros((len(unique_ids), len(names)), np.uint8)
@@ -221,15 +305,15 @@ def _matrix_labels(found: readers.Parts, path: Path, kind: str, with_features: b
     return Labels(path, binary(matrix, str(path)), names, None)
 
 
-def _aligned(labels: Labels, features: Features, sources: Sources) -> Array:
-    """The label rows in the order of the features."""
+def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.generic) -> Array:
+    """The label rows in the order of the features; an instance without a row is `absent`."""
     n, ids = features.matrix.shape[0], features.ids
     if labels.ids is None or ids is None:
         if len(labels.matrix) != n:
             raise UserError(
                 f"{labels.path}: has labels of {len(labels.matrix)} instances, "
                 f"{sources.features} features of {n}; give both the same rows, or a column that "
-                "both have as dataset.id"
+                f"both have as {sources.named('id')}"
             )
         return labels.matrix
     if labels.ids == ids:
@@ -251,7 +335,7 @@ def _aligned(labels: Labels, features: Features, sources: Sources) -> Array:
             f"{labels.path}: instance {lacking!r} has features but no row of labels "
             f"({len(ids) - len(known)} such instances)"
         )
-    aligned = np.zeros((n, labels.matrix.shape[1]), np.uint8)
+    aligned = np.full((n, labels.matrix.shape[1]), absent)
     aligned[[position[key] for key in labels.ids]] = labels.matrix
     return aligned
 
@@ -263,7 +347,8 @@ def _same_columns(
     every = names + [name for name in truth_names if name not in names]
     widened = []
     for matrix, own in zip(matrices, (names, truth_names), strict=True):
-        wide = np.zeros((len(matrix), len(every)), np.uint8)
+        wide = np.zeros((len(matrix), len(every)), matrix.dtype)
         wide[:, [every.index(name) for name in own]] = matrix
+        wide[~known_rows(matrix)] = UNKNOWN
         widened.append(wide)
     return every, widened

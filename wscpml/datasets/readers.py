@@ -8,13 +8,11 @@ import csv
 import re
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from itertools import chain
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -24,13 +22,12 @@ import pandas as pd
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix
-from wscpml.datasets.dataset import binary
+from wscpml.datasets import csv_files
+from wscpml.datasets.dataset import binary, refuse_twice
+from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
-csv.field_size_limit(2**31 - 1)  # a cell may be as long as the file
-
 TABLES = (".csv", ".parquet")
-PART = 4 << 20  # bytes of a table that are worth a thread
 SVMLIGHT = (".svmlight", ".libsvm", ".svm")
 FORMATS = (*TABLES, ".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
 
@@ -71,106 +68,23 @@ def read(path: Path, label_count: int | None = None) -> Parts:
     return read_arrays(path)
 
 
-def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file; columns named in `text` are not read as numbers."""
-    try:
-        if path.suffix == ".parquet":
-            from pyarrow.parquet import ParquetFile
+    with told_if_unreadable(path):
+        if path.suffix == ".csv":
+            return csv_files.read(path, text)
+        from pyarrow.parquet import ParquetFile
 
-            return ParquetFile(path).read().to_pandas()
-        return _read_csv(path, text)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, error) from None
+        return ParquetFile(path).read().to_pandas()
+
+
+@contextmanager
+def told_if_unreadable(path: Path) -> Iterator[None]:
+    """What a table's parser cannot take is the user's to mend."""
+    try:
+        yield
     except (OSError, ValueError, csv.Error) as error:  # ArrowInvalid is a ValueError
         raise _unreadable(path, error) from None
-
-
-def _read_csv(path: Path, text: Sequence[str]) -> pd.DataFrame:
-    """Numbers are float64, but a column of true and false bool, and one with other words text."""
-    import pyarrow as pa
-
-    names, separator = _header(path)
-    kinds = {name: pa.string() if name in text else pa.float64() for name in names}
-    try:
-        found = _parsed(path, separator, kinds)
-    except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
-        size = min(path.stat().st_size, 2**31 - 1)
-        try:
-            found = _parsed(path, separator, dict.fromkeys(names, pa.string()), block=size)
-        except pa.ArrowInvalid:
-            if _whole_rows(path, separator, len(names)):
-                raise
-            return pd.DataFrame(columns=names)
-        columns = zip(names, found.columns, strict=True)
-        typed = [column if name in text else _typed(column) for name, column in columns]
-        found = pa.table(typed, names)
-    named = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    return found.rename_columns(named).to_pandas(self_destruct=True)  # frees as it copies
-
-
-def _header(path: Path) -> tuple[list[str], str]:
-    """Names of the columns, and what stands between them."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = (line for line in file if line.strip())
-        first = next(lines, "")
-        separator = max(",;\t", key=re.sub(r'"[^"]*"', "", first).count)
-        names = next(csv.reader(chain([first], lines), delimiter=separator), [])
-    if not names:
-        raise UserError(f"{path}: is empty")
-    _refuse_twice(names, "column", path)
-    return names, separator
-
-
-def _parsed(path: Path, separator: str, kinds: dict[str, Any], block: int = 1 << 20) -> Any:
-    """An Arrow table; only an empty cell is missing, and lines may break within quotes.
-
-    A large file without quotes is cut into parts, one per core, that are read side by side: that
-    takes less than Arrow's own threads do.
-    """
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    def read(start: int, end: int) -> Any:
-        names = list(kinds) if start else None
-        return arrow.read_csv(
-            content.slice(start, end - start),
-            arrow.ReadOptions(use_threads=quoted, block_size=block, column_names=names),
-            arrow.ParseOptions(delimiter=separator, newlines_in_values=quoted),
-            arrow.ConvertOptions(column_types=kinds, null_values=[""], strings_can_be_null=True),
-        )
-
-    with path.open("rb") as file:
-        mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
-    quoted, content, size = mapped.find(b'"') >= 0, pa.py_buffer(mapped), len(mapped)
-    parts = 1 if quoted else min(pa.cpu_count(), size // PART + 1)
-    inner = [mapped.find(b"\n", size * k // parts) + 1 for k in range(1, parts)]
-    bounds = sorted({0, *inner, size})
-    with ThreadPoolExecutor(parts) as pool:
-        return pa.concat_tables(pool.map(read, bounds[:-1], bounds[1:]))
-
-
-def _typed(column: Any) -> Any:
-    """A column of text as numbers or as true and false, if that is what it holds."""
-    import pyarrow as pa
-
-    for kind in (pa.float64(), pa.bool_()):
-        try:
-            return column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return column
-
-
-def _whole_rows(path: Path, separator: str, width: int) -> int:
-    """How many rows there are; one with more or fewer cells than the header is refused."""
-    lines = StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
-    count = -1
-    for count, row in enumerate(filter(None, csv.reader(lines, delimiter=separator))):
-        if len(row) != width:
-            raise UserError(
-                f"{path}: row {count}: has {len(row)} cells, the header has {width} names"
-            )
-    return count
 
 
 def read_arrays(path: Path) -> Parts:
@@ -262,7 +176,9 @@ def read_arff(path: Path, label_count: int | None = None) -> Parts:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, error) from None
+        raise UserError(
+            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
     header, marker, body = _split_at_data(text)
     names, defaults = _attributes(header, path)
     if not marker or not names:
@@ -301,7 +217,7 @@ def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
                 f"{path}: attribute {name!r} is of type {kind}; only numbers and 0/1 are read"
             )
         names.append(name)
-    _refuse_twice(names, "attribute", path)
+    refuse_twice(names, "attribute", str(path))
     return names, defaults
 
 
@@ -434,29 +350,6 @@ def indicator(rows: Sequence[Sequence[Any]], kind: type = object) -> tuple[list[
     return names.tolist(), labels
 
 
-def numbers(table: pd.DataFrame, source: str) -> Array:
-    """A table as float64; text is refused with its row and column."""
-    for name, kind in table.dtypes.items():
-        if getattr(kind, "kind", "O") not in "biufO":
-            raise UserError(
-                f"{source}: column {name!r} holds {kind}, not numbers; leave it out, or name it as "
-                "dataset.id"
-            )
-    try:
-        return table.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError):
-        for name in table:
-            column = table[name]
-            wrong = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-            if wrong.any():
-                i = int(np.argmax(wrong.to_numpy()))
-                raise UserError(
-                    f"{source}: row {i + 1}, column {name!r}: {column.iloc[i]!r} is not a number; "
-                    "leave the column out, or name it as dataset.id or dataset.tags"
-                ) from None
-        return table.apply(pd.to_numeric).to_numpy(dtype=np.float64, na_value=np.nan)
-
-
 def _two_dimensional(array: Array, path: Path) -> Array:
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise UserError(
@@ -464,16 +357,6 @@ def _two_dimensional(array: Array, path: Path) -> Array:
             "numbers"
         )
     return array
-
-
-def _refuse_twice(names: list[str], what: str, path: Path) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise UserError(f"{path}: {what} {min(twice)!r} is there twice; rename one")
-
-
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> UserError:
-    return UserError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8")
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:

@@ -74,7 +74,7 @@ REGISTRY: dict[str, Named] = {
     ).items()
 }
 
-# The paper's synthetic settings: emotions-3 is emotions padded to 3 candidates.
+# The paper's benchmarks with noise: emotions-3 is emotions padded to 3 candidates.
 BENCHMARKS: dict[str, tuple[str, int]] = {
     f"{name}-{r}": (name, r) for name, entry in REGISTRY.items() for r in entry.levels
 }

@@ -3,7 +3,8 @@
 Rows without true labels, or with all of them, cannot be ranked and are left out of ranking loss,
 one-error and average precision. Among equal scores the higher label index ranks first, except
 that a tie is a full error in ranking loss and no error in one-error. Coverage counts all rows
-and is divided by the number of labels. A metric without any row to measure is None.
+and is divided by the number of labels. Rows of which the truth is not known, -1, are left out of
+everything. A metric without any row to measure is None.
 """
 
 from collections.abc import Mapping
@@ -11,13 +12,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, known_rows
 
 
 def evaluate(truth: Array, scores: Array, labels: Array) -> dict[str, float | None]:
     """All five metrics of scores and predicted labels against the truth, all ``(n, q)``."""
     from sklearn.metrics import hamming_loss, label_ranking_loss
 
+    known = known_rows(truth)
+    truth, scores, labels = truth[known], scores[known], labels[known]
     ranked = rankable(truth)
     T, S = truth[ranked], scores[ranked]
     some, any_row = len(T) > 0, len(truth) > 0
@@ -65,10 +68,12 @@ def label_average_precision(truth: Array, scores: Array) -> Array:
     """Average precision of each label over the rows, ``(q,)``; NaN for a label with no true row."""
     from sklearn.metrics import average_precision_score
 
+    rows = known_rows(truth)
+    truth, scores = truth[rows], scores[rows]
     measured = np.full(truth.shape[1], np.nan)
-    known = truth.any(axis=0)
-    if known.any():
-        measured[known] = average_precision_score(truth[:, known], scores[:, known], average=None)
+    some = truth.any(axis=0)
+    if some.any():
+        measured[some] = average_precision_score(truth[:, some], scores[:, some], average=None)
     return measured
 
 
@@ -76,6 +81,8 @@ def noise_auc(true: Array, score: Array) -> float | None:
     """ROC AUC of a score over the candidates: how well it tells true ones from false ones."""
     from sklearn.metrics import roc_auc_score
 
+    known = true >= 0
+    true, score = true[known], score[known]
     return float(roc_auc_score(true, score)) if set(true) == {0, 1} else None
 
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -265,14 +266,31 @@ def _failures_in_one_line() -> Iterator[None]:
         ) from None
 
 
+def _refuse_taken(port: str) -> None:
+    """MLflow's server would start its workers again and again on a port that it cannot have."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(port)))
+        except (OSError, OverflowError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UserError(
+                f"port {port}: cannot be used ({reason}); name another: make ui PORT=5001"
+            ) from None
+
+
 def open_pages(port: str = "5000") -> None:
     """Serve MLflow's pages on loopback, or say that a server of its own has them."""
     if _has_server():
         print("The runs are on the server that MLFLOW_TRACKING_URI names: open it in a browser")
         return
+    _refuse_taken(port)
     command = ["-m", "mlflow", "ui", "--backend-store-uri", store_uri(), "--host", "127.0.0.1"]
     os.execv(sys.executable, [sys.executable, *command, "--port", port])
 
 
 if __name__ == "__main__":
-    open_pages(*sys.argv[1:2])
+    try:
+        open_pages(*sys.argv[1:2])
+    except UserError as mistake:
+        sys.exit(str(mistake))

@@ -1,0 +1,43 @@
+"""Tables of numbers, to learn from and to predict from alike."""
+
+import numpy as np
+import pandas as pd
+
+from wscpml.arrays import Array
+from wscpml.datasets.dataset import few
+from wscpml.errors import UserError
+
+
+def refuse_missing(names: list[str], there: list[str], source: str) -> None:
+    """Tell which of the columns that the model needs a table does not have."""
+    known = set(there)
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise UserError(
+            f"{source}: has no column {few(missing)}, which the model needs; its columns are "
+            f"{few(there)}"
+        )
+
+
+def numbers(
+    table: pd.DataFrame, source: str, first: int = 1, way_out: str = "mend that value"
+) -> Array:
+    """A table as float64, NaN where it is empty; text is refused with its row and column.
+
+    `source`, the number of the `first` row and the `way_out` are for the message.
+    """
+    for name, kind in table.dtypes.items():
+        if getattr(kind, "kind", "O") not in "biufO":
+            raise UserError(f"{source}: column {name!r} holds {kind}, not numbers; {way_out}")
+    try:
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError):
+        forced = table.apply(pd.to_numeric, errors="coerce")
+        wrong = (forced.isna() & table.notna()).to_numpy()
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise UserError(
+            f"{source}: row {first + i}, column {table.columns[j]!r}: {table.iat[i, j]!r} is not "
+            f"a number; {way_out}"
+        )
+    return forced.to_numpy(dtype=np.float64, na_value=np.nan)
