@@ -10,7 +10,7 @@ import pandas as pd
 from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition, features, prototypes
-from wscpml.arrays import Array
+from wscpml.arrays import Array, known_rows
 from wscpml.evaluation import figures, metrics
 from wscpml.quality import audit, evidence, issues, judging
 from wscpml.quality.evidence import Evidence
@@ -42,10 +42,11 @@ def evaluate(settings: Settings) -> None:
     noise_auc = {name: metrics.noise_auc(true, values) for name, values in quantities.items()}
     if (confidence := quantities.get("label_confidence")) is not None:
         measured["label_confidence"] = judging.identification(true, confidence)
+    known = truth[known_rows(truth)]
     per_label = pd.DataFrame(
         {
             "label": scores.columns,
-            "frequency": truth.sum(axis=0) / max(len(truth), 1),
+            "frequency": known.sum(axis=0) / max(len(known), 1),
             "average_precision": metrics.label_average_precision(truth, scores.to_numpy()),
         }
     )

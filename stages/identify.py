@@ -14,7 +14,9 @@ CHANGE_NO_RESULT = frozenset(
     {"stages:run", "wscpml.errors", "wscpml.methods", "wscpml.settings:Settings"}
 )
 SHORT_NAMES = ("wscpml.settings", "_spelled_out")  # what a short name in params.yaml stands for
-BESIDE = {  # what a stage uses beyond the code that its script names
+BESIDE: dict[
+    str, list[tuple[str, str | None]]
+] = {  # what a stage uses beyond the code that its script names
     "fetch": [SHORT_NAMES],
     "prepare": [SHORT_NAMES],
     "inject_noise": [SHORT_NAMES],

@@ -84,19 +84,12 @@ def of_candidates(values: Any) -> Array:
     return whole
 
 
-def candidate_table(**columns: Any) -> "pd.DataFrame":
+def candidate_table(**columns: Array) -> "pd.DataFrame":
     """Instance and label of each candidate of the training rows, row by row, and more of it."""
-    import pandas as pd
+    from wscpml.datasets.candidate_table import candidate_table
 
-    names = artifacts.read("data/prepared/names.json")
-    row, label = np.nonzero(candidates("train"))
-    return pd.DataFrame(
-        {
-            "instance": instances("train")[row],
-            "label": pd.Categorical.from_codes(label, categories=names["labels"]),
-        }
-        | columns
-    )
+    names = artifacts.read("data/prepared/names.json")["labels"]
+    return candidate_table(instances("train"), names, candidates("train"), **columns)
 
 
 def instances(side: str) -> Array:

@@ -179,11 +179,8 @@ def load(path: Path = Path("params.yaml")) -> Settings:
 def parameters(name: str) -> dict[str, Any]:
     """Read and check the parameters of a method to compare with."""
     path = Path("models", name, "params.yaml")
-    content = _yaml(path)
-    values = content | {"random_state": None} if isinstance(content, dict) else content
     allowed: type[BaseModel] = parameters_of(method(name))  # type: ignore[arg-type]
-    found = check(allowed, values, lambda mistake: mistake.in_file(path))
-    return found.model_dump(exclude={"random_state"})
+    return check(allowed, _yaml(path), lambda mistake: mistake.in_file(path)).model_dump()
 
 
 def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
@@ -249,7 +246,7 @@ def _left_out(content: Any, kind: type[S]) -> list[str]:
     for name, section in kind.model_fields.items():
         there = content.get(name) if isinstance(content, dict) else None
         if isinstance(there, dict) and _is_section(section):
-            found += [f"{name}.{f.name}" for f in fields(section.annotation) if f.name not in there]
+            found += [f"{name}.{f.name}" for f in fields(section.annotation) if f.name not in there]  # type: ignore[arg-type]
     return found
 
 

@@ -115,7 +115,7 @@ def test_the_recorded_objective_is_the_stated_one():
 
 def test_the_objective_never_rises_with_a_short_step():  # the default step promises nothing
     X, _, candidates = small(n=100)
-    course = PMLLENFN(step=1e-5, tolerance=-1.0, max_iterations=50, random_state=0)
+    course = PMLLENFN(step=1e-5, tolerance=0.0, max_iterations=50, random_state=0)
     objective = course.fit(X, candidates).objective_
     assert len(objective) == 50
     assert (np.diff(objective) <= 0).all()

@@ -25,7 +25,6 @@ def data_of(page):
     return json.loads(text)
 
 
-@pytest.mark.parametrize("shape", [(40, 6), (30, 50), (9, 1), (2, 2), (1, 3)])
 def test_each_label_has_its_frequency_noise_and_confidence():
     candidates = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.uint8)
     confidence = np.array([[0.2, 0.9, 0], [0.4, 0, 0], [0.9, 0.8, 0], [0, 0.7, 0]])

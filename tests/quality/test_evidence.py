@@ -6,6 +6,7 @@ from sklearn.decomposition import PCA
 from wscpml.quality import evidence
 
 
+@pytest.mark.parametrize("shape", [(40, 6), (30, 50), (9, 1), (2, 2), (1, 3)])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_positions_are_those_on_the_principal_axes(shape, kind):
     rng = np.random.default_rng(0)

@@ -150,7 +150,7 @@ def _take_settings(command: argparse.ArgumentParser) -> None:
         "--params",
         type=Path,
         metavar="FILE",
-        help="take seed, features, confidence, clustering and classifier from a params.yaml",
+        help="take the seed and the settings of the method from a params.yaml",
     )
     command.add_argument(
         "--set",

@@ -108,7 +108,7 @@ def describe(options: Namespace) -> None:
 
 
 def clean(options: Namespace) -> None:
-    """Write every candidate with its confidence and whether to keep it; and a model."""
+    """Write every candidate with its label confidence and whether to keep it; and a model."""
     from wscpml import artifacts
     from wscpml.quality import review
     from wscpml.serving.model import Model
@@ -142,17 +142,12 @@ def clean(options: Namespace) -> None:
 def audit(options: Namespace) -> None:
     """Write the page about a data set's labels."""
     from wscpml import artifacts
-    from wscpml.arrays import known_rows
     from wscpml.quality import audit, review
 
     _refuse_overwriting({"--html": options.html}, _inputs(options))
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
-    truth = data.truth
-    if truth is not None and not known_rows(truth).all():
-        truth = None
-        warnings.append(f"{options.html}: does without the truth, as it is not known of all rows")
-    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, truth)))
+    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
     decided = review.decisions(
         data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from wscpml.arrays import Array, Matrix
 from wscpml.methods.base import Method

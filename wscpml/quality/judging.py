@@ -82,13 +82,17 @@ def noise_rates(label_confidence: Array, candidates: Array) -> Array:
 
 
 def identification(true: Array, label_confidence: Array) -> dict[str, float | None]:
-    """How well label confidences tell which candidates are false, by the truth (1 or 0) of each.
+    """How well label confidences tell which candidates are false, by the truth of each.
+
+    It is 1 or 0; candidates whose truth is not known, -1, are left out.
 
     ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
     suspected most; and how far confidences are from the shares that are true, on average.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
+    known = true >= 0
+    true, label_confidence = true[known], label_confidence[known]
     if set(np.unique(true)) != {0, 1}:
         return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
     worst = np.argsort(label_confidence, kind="stable")[: max(1, round(0.05 * len(true)))]

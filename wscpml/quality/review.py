@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import EVEN_ODDS, Array
+from wscpml.datasets.candidate_table import candidate_table
 from wscpml.errors import UserError
 
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,14 +25,9 @@ def decisions(
     instances: Sequence[Any], labels: Sequence[str], candidates: Array, label_confidence: Array
 ) -> pd.DataFrame:
     """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it."""
-    row, label = np.nonzero(candidates)
-    return pd.DataFrame(
-        {
-            "instance": np.array(instances)[row],
-            "label": np.array(labels, dtype=object)[label],
-            "label_confidence": label_confidence[row, label],
-            "keep": (label_confidence[row, label] >= EVEN_ODDS).astype(np.uint8),
-        }
+    keep = (label_confidence >= EVEN_ODDS).astype(np.uint8)
+    return candidate_table(
+        instances, labels, candidates, label_confidence=label_confidence, keep=keep
     )
 
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.tables import numbers, refuse_missing
 from wscpml.errors import UserError
 from wscpml.serving.model import Model
-
-EVEN = 0.5  # a probability from here on is a label
 
 
 def table(model: Model, features: pd.DataFrame, source: str, first: int = 1) -> pd.DataFrame:
@@ -19,7 +17,7 @@ def table(model: Model, features: pd.DataFrame, source: str, first: int = 1) -> 
     probabilities = model.predict_proba(_finite(features, model.feature_names, source, first))
     names = np.array(model.label_names, dtype=object)
     predicted = pd.DataFrame(probabilities, features.index, model.label_names)
-    predicted[labels_column(model)] = [names[row].tolist() for row in probabilities >= EVEN]
+    predicted[labels_column(model)] = [names[row].tolist() for row in probabilities >= EVEN_ODDS]
     return predicted
 
 

@@ -1,0 +1,76 @@
+"""What code is behind each stage: a change there, and only there, changes its digest."""
+
+import shutil
+
+import pytest
+
+from stages import identify
+from tests.conftest import ROOT
+from wscpml import artifacts
+
+FITTED = {"judge_labels", "train_classifier"}
+OF_WSC = {"learn_prototypes", "build_confidence", "cluster", *FITTED}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A copy of the code, and what is identified of it."""
+    for folder in ("stages", "wscpml"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(identify, "ROOT", tmp_path)
+    return tmp_path
+
+
+def identified():
+    identify.identify()
+    return artifacts.read("metrics/code.json")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("algorithm/ridge.py", "AS_GOOD = 0.003", "AS_GOOD = 0.004", FITTED),
+        ("algorithm/clustering.py", "STRIPS = 16", "STRIPS = 8", {"cluster"}),
+        ("quality/judging.py", "LEAF = 400, 3", "LEAF = 400, 4", {"judge_labels"}),
+        ("algorithm/ridge.py", "AS_GOOD = 0.003", "AS_GOOD = 0.003  # a comment", set()),
+        ("quality/audit.css", "body", "body ", {"evaluate"}),
+        ("datasets/registry.yaml", "emotions", "emotion", {"fetch", "prepare"}),
+        ("cli/commands.py", "def predict", "def predict_", set()),
+        ("settings.py", 'update={"kind": "pad"', 'update={"kind": "uniform"',
+         {"fetch", "prepare", "inject_noise", "track"}),
+    ],
+)  # fmt: skip
+def test_a_change_is_seen_by_the_stages_that_use_it(tree, file, old, new, expected):
+    before = identified()["stages"]
+    path = tree / "wscpml" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    after = identified()["stages"]
+    changed = {stage for stage in before if before[stage] != after[stage]}
+    assert changed == expected
+
+
+def test_a_renamed_module_changes_nothing(tree):
+    before = identified()
+    for path in tree.rglob("*.py"):
+        path.write_text(path.read_text().replace("prototypes", "centres_of_labels"))
+    (tree / "wscpml/algorithm/prototypes.py").rename(tree / "wscpml/algorithm/centres_of_labels.py")
+    after = identified()
+    assert before["methods"] == after["methods"]
+
+
+def test_a_method_is_identified_by_its_own_code(tree):
+    before = identified()["methods"]
+    path = tree / "wscpml/methods/ml_knn.py"
+    path.write_text(path.read_text().replace("class MLkNN", "OTHER = 1\n\n\nclass MLkNN"))
+    assert identified()["methods"] == before
+    path = tree / "wscpml/methods/linear.py"
+    path.write_text(path.read_text().replace("WEAKEST = 1e-12", "WEAKEST = 1e-11"))
+    after = identified()["methods"]
+    assert {name for name in before if before[name] != after[name]} == {
+        "pml-ni",
+        "nlr",
+        "pml-lenfn",
+    } - {name for name in before if before[name] == after[name]}
