@@ -28,7 +28,7 @@ def test_a_stage_depends_on_the_code_behind_it(stage):
     code = code_behind(Path(f"stages/{stage}.py"))
     if stage == "apply_method":
         for name in COMPARED:  # which it imports by name
-            code |= code_behind(module_file(f"wscpml.{METHODS[name].partition(':')[0]}"))
+            code |= code_behind(module_file(f"wscpml.methods.{METHODS[name].partition(':')[0]}"))
     missing = [f for f in code if f not in declared and not set(f.parents) & set(declared)]
     assert missing == []
 
@@ -56,7 +56,7 @@ def test_the_parameters_of_the_other_methods_are_the_recommended_ones(name, monk
     monkeypatch.chdir(ROOT)
     assert settings.parameters(name) | {"random_state": None} == method(name)().get_params()
     text = Path(f"models/{name}/params.yaml").read_text()
-    module = module_file(f"wscpml.{METHODS[name].partition(':')[0]}")
+    module = module_file(f"wscpml.methods.{METHODS[name].partition(':')[0]}")
     assert text.startswith(f"# Parameters of {method(name).TITLE}, as recommended; {module} ")
 
 
