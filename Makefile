@@ -1,9 +1,9 @@
-# run · test · ui · lint · docs · study: each sets up what it needs in .venv, once.
+# run · test · test-quick · ui · lint · docs · study: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test ui lint format docs track study study-quick
+.PHONY: run test test-quick ui lint format docs track study study-quick
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -13,6 +13,10 @@ run: .venv/installed
 # Two processes that share out the files, the longest first; their matrix products keep to one thread.
 test: .venv/installed
 	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# The same without what is marked as slow: for the inner loop.
+test-quick: .venv/installed
+	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile -m "not slow"
 
 ui: .venv/installed
 	python -m wscpml.serving.tracking $(PORT)
@@ -44,5 +48,5 @@ study-quick: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,study]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,study,dev,docs]'
 	touch $@

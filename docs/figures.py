@@ -203,7 +203,7 @@ def draw_pseudo_labels(of: Example) -> Figure:
         "B": of.B,
         "Pi": last.memberships.toarray(),
         "F": last.pseudo_labels.toarray(),
-        "label confidence": of.judged.label_confidence,
+        "label\nconfidence": of.judged.label_confidence,
     }
     aucs = [of.auc(score) for score in scores.values()]
     bars = right.bar(list(scores), aucs, color=["#9ca3af", "#9ca3af", FALSE, TRUE], width=0.6)
@@ -238,21 +238,23 @@ def draw_chance(of: Example) -> Figure:
 
 
 def draw_calibration(of: Example) -> Figure:
-    """Whether the confidence keeps its word."""
+    """Whether the label confidence keeps its word."""
     figure, (left, right) = _panels(2, square=(True, False))
     given = of.is_candidate[:, SHOWN]
     left.scatter(*of.X[~given].T, s=14, c=OTHER)
     values = of.judged.label_confidence[given, SHOWN]
     drawn = left.scatter(*of.X[given].T, s=14, c=values, cmap="viridis", vmin=0, vmax=1)
     figure.colorbar(drawn, ax=left, location="bottom", shrink=0.8)
-    left.set_title(f"Confidence of label {LABELS[SHOWN]}")
+    left.set_title(f"Label confidence of {LABELS[SHOWN]}")
     confidence_, true = (each[of.is_candidate] for each in (of.judged.label_confidence, of.truth))
     bins = np.array_split(np.argsort(confidence_, kind="stable"), 10)
     said, found = ([values[rows].mean() for rows in bins] for values in (confidence_, true))
     right.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--")
     right.plot(said, found, marker="o", c=TRUE, linewidth=2)
     right.set(
-        title="Tenths of the candidates", xlabel="mean confidence", ylabel="share that is true"
+        title="Tenths of the candidates",
+        xlabel="mean label confidence",
+        ylabel="share that is true",
     )
     right.set(xlim=(0, 1), ylim=(0, 1))
     return figure

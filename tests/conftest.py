@@ -33,6 +33,7 @@ STAGES = [
 LONG = [  # the longest first
     "test_pipeline",
     "test_own_pipeline",
+    "test_wheel",
     "test_benchmarks",
     "test_study",
     "test_analyse",

@@ -1,17 +1,22 @@
 """The project's own promises: what depends on what, and who may import whom."""
 
 import ast
+import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks import dvc_stages
 from tests.conftest import ROOT, STAGES
 from wscpml import settings
 from wscpml.methods import METHODS, method
 
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 DVC_STAGES = dvc_stages()
 COMPARED = [name for name in METHODS if name != "wsc-pml"]
 
@@ -90,15 +95,33 @@ def test_the_package_has_its_files_that_are_no_code():
 
 
 def test_every_direct_dependency_is_pinned_to_the_version_that_is_tested():
-    from importlib.metadata import requires, version
-
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = {canonicalize_name(r.name): r for r in map(Requirement, lines)}
-    direct = [Requirement(line) for line in requires("wscpml") or []]
-    assert len(direct) > 15
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert list(extras) == ["pipeline", "study", "dev", "docs"]
+    direct = [
+        Requirement(line) for group in (project["dependencies"], *extras.values()) for line in group
+    ]
     for requirement in direct:
-        pin = pins[canonicalize_name(requirement.name)]
-        assert pin.specifier.contains(version(requirement.name)), requirement.name
+        (pin,) = pins[canonicalize_name(requirement.name)].specifier
+        assert pin.operator == "==", requirement.name
+        assert requirement.specifier.contains(pin.version), requirement.name
+        assert version(requirement.name).partition("+")[0] == pin.version, requirement.name
+
+
+def test_the_core_asks_for_ranges_and_not_for_versions():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in map(Requirement, project["dependencies"]):
+        operators = {each.operator for each in requirement.specifier}
+        assert operators == {"=="} if requirement.name == "torch" else ">=" in operators
+
+
+def test_the_version_is_told_once_over():
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == told
+    sections = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", CHANGELOG, re.MULTILINE)
+    dated = [(name, date) for name, date in sections if name != "Unreleased"]
+    assert dated[0][0] == told
+    assert all(date for _, date in dated)
+    assert dated == sorted(dated, key=lambda section: section[1], reverse=True)
