@@ -7,6 +7,7 @@ data/own/, where DVC sees it change. A download that breaks off is resumed.
 import hashlib
 import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from wscpml.errors import UserError
@@ -37,11 +38,15 @@ def mirror() -> Path | None:
     return directory
 
 
-def cache_directory() -> Path:
-    """The directory that downloads go to."""
+def cache_directory() -> Path | None:
+    """The directory that downloads go to; None where there can be none, in the core install."""
+    if name := os.environ.get("WSCPML_CACHE"):
+        return Path(name).expanduser()
+    if find_spec("pooch") is None:
+        return None
     import pooch  # type: ignore[import-untyped,unused-ignore]
 
-    return Path(os.environ.get("WSCPML_CACHE") or pooch.os_cache("wscpml")).expanduser()
+    return Path(pooch.os_cache("wscpml"))
 
 
 def find(file: File) -> Path | None:
@@ -64,9 +69,12 @@ def get(file: File) -> Path:
         return found
     if file.url is None:
         raise UserError(f"{file.name}: is not public; put it into {OWN}/")
-    directory = mirror() or cache_directory()
-    way_out = f"put it into {directory}, or set WSCPML_DATA to a directory that has it"
-    return _download(file, file.url, way_out)
+    directory = cache_directory()
+    if directory is None or find_spec("pooch") is None:
+        raise UserError(f"{file.name}: to fetch it, pip install 'wscpml[pipeline]'")
+    place = mirror() or directory
+    way_out = f"put it into {place}, or set WSCPML_DATA to a directory that has it"
+    return _download(file, file.url, directory, way_out)
 
 
 def digest(path: Path) -> str:
@@ -80,12 +88,11 @@ def digest(path: Path) -> str:
         ) from error
 
 
-def _download(file: File, url: str, way_out: str) -> Path:
+def _download(file: File, url: str, directory: Path, way_out: str) -> Path:
     import pooch
     import requests
     from filelock import FileLock
 
-    directory = cache_directory()
     path = directory / file.name
     part = directory / f"{file.name}.part"
 

@@ -38,5 +38,5 @@ def _directory() -> Path:
     """The data directory of river, found without importing it."""
     package = importlib.util.find_spec("river")
     if package is None or package.origin is None:
-        raise UserError("dataset.name: yeast ships inside river; install river==0.26.1")
+        raise UserError("dataset.name: yeast ships inside river; pip install 'wscpml[pipeline]'")
     return Path(package.origin).parent / "datasets"
