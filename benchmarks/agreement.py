@@ -9,42 +9,21 @@ are not there are left out by name. `--quick`: two folds of yeast-9.
 
 import argparse
 import json
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.parallel import Parallel, delayed
 from tqdm import tqdm
 
-from benchmarks import ROOT
+from experiments.paper import PRINTED_AS, printed
 from wscpml.arrays import Array
 from wscpml.datasets import benchmarks
-from wscpml.datasets.registry import BENCHMARKS, REGISTRY
+from wscpml.datasets.registry import BENCHMARKS
 from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.methods import method
 
-PRINTED_AS = {
-    "pml-ni": "PML-NI",
-    "nlr": "NLR",
-    "pml-lenfn": "PML-LENFN",
-    "pamb": "PAMB",
-    "pml-fp": "PML-fp",
-    "fbd": "FBD-PML",
-}
 NAMES = [name for name, (set_, _) in BENCHMARKS.items() if set_ in ("emotions", "birds", "yeast")]
 FOLDS = 10
-
-
-@cache
-def printed(table: str) -> pd.DataFrame:
-    """A table of docs/paper by setting."""
-    figures = pd.read_csv(ROOT / f"docs/paper/{table}.csv")
-    names = [
-        f"{name}-{r:g}" if REGISTRY[name].levels else name
-        for name, r in zip(figures.dataset, figures.avg_candidates, strict=True)
-    ]
-    return figures.set_index(pd.Index(names, name="setting"))
 
 
 def one_fold(name: str, given: benchmarks.Benchmark, fold: int, seed: int) -> float:

@@ -10,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks import ROOT
-from experiments import cells, claims, comparisons, report, tables
+from experiments import ROOT, cells, claims, comparisons, report, tables
 from wscpml import artifacts
 from wscpml.errors import UserError
 from wscpml.methods.wsc_pml import AsPrinted

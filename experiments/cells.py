@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments import protocols
+from experiments.paper import PRINTED_AS, printed
 from wscpml import artifacts
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from benchmarks.agreement import printed
 from experiments import tables
 from experiments.cells import (
     BENCHMARKS,
@@ -21,7 +20,7 @@ from experiments.cells import (
     title,
 )
 from experiments.comparisons import THE_PAPERS, Comparison
-from experiments.errata import in_print
+from experiments.paper import in_print, printed
 from wscpml.evaluation import statistics
 from wscpml.methods.wsc_pml import AsPrinted
 

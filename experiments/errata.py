@@ -10,18 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linprog
 
-from benchmarks import ROOT
-from benchmarks.agreement import printed
+from experiments.paper import in_print, printed
 from wscpml.algorithm import clustering, prototypes, weak_supervision
 from wscpml.arrays import Array
 from wscpml.datasets import noise
 from wscpml.evaluation import statistics
-
-
-def in_print(quantity: str) -> float:
-    """A figure of docs/paper/statistics.csv."""
-    table = pd.read_csv(ROOT / "docs/paper/statistics.csv", index_col="quantity")
-    return float(table.printed[quantity])
 
 
 def membership_step() -> list[str]:

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from benchmarks.agreement import printed
 from experiments.cells import METRICS, WSC, Study, title
 from experiments.comparisons import Comparison
+from experiments.paper import printed
 from experiments.tables import MODERATE, exponent
 
 OURS, OTHER, QUIET = "#c2410c", "#4c72b0", "#6b7280"

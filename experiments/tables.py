@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
     BENCHMARKS,
     GROUP_FEATURES,
@@ -21,7 +20,7 @@ from experiments.cells import (
     title,
 )
 from experiments.comparisons import ALL, PROTOCOLS, THE_PAPERS, Comparison
-from experiments.errata import in_print
+from experiments.paper import PRINTED_AS, in_print, printed
 from wscpml.methods import METHODS
 
 ENTRIES = [WSC, HONEST, *(name for name in METHODS if name != WSC)]

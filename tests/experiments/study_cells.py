@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
     BENCHMARKS,
     GROUP_FEATURES,
@@ -14,6 +13,7 @@ from experiments.cells import (
     WSC,
     not_public,
 )
+from experiments.paper import PRINTED_AS, printed
 from wscpml import artifacts
 from wscpml.methods import METHODS, method
 from wscpml.methods.wsc_pml import AsPrinted

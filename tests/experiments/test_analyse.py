@@ -11,9 +11,9 @@ from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments import analyse, cells, claims, comparisons, figures, report, summary, tables
 from experiments.cells import GROUP_FEATURES, HONEST, METRICS, WSC
+from experiments.paper import PRINTED_AS, printed
 from tests.conftest import ROOT
 from tests.experiments import study_cells
 from wscpml import artifacts
