@@ -38,10 +38,10 @@ def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> li
 
 
 def what_was_tried() -> dict[str, str]:
-    """By setting, for the report; see tried.yaml."""
+    """By benchmark, for the report; see tried.yaml."""
     tried = yaml.safe_load((HERE / "tried.yaml").read_text(encoding="utf-8")) or {}
     if unknown := [name for name in tried if name not in cells.BENCHMARKS]:
-        raise UserError(f"experiments/tried.yaml: {unknown[0]}: no such setting")
+        raise UserError(f"experiments/tried.yaml: {unknown[0]}: no such benchmark")
     return tried
 
 

@@ -1,8 +1,8 @@
 """What experiments/results holds, read and checked: figures, and what is missing of them.
 
-A cell is `SETTING/METHOD.json`: cross-validation of one method on one setting, with every pair of a
-grid if the method has one. Beside it are `ablation-nc`, `-nd`, `-nws` and `group-features` in the
-same form, and `convergence`; `cost.json` is of no setting. The analysis reads nothing else.
+A cell is `BENCHMARK/METHOD.json`: cross-validation of one method on one benchmark, with every pair
+of a grid if the method has one. Beside it are `ablation-nc`, `-nd`, `-nws` and `group-features` in
+the same form, and `convergence`; `cost.json` is of no benchmark. The analysis reads nothing else.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ METRICS = {
 }
 PRINTED_METRICS = ["average_precision", "ranking_loss"]  # of the five, in docs/paper
 BENCHMARKS = list(printed(PRINTED_METRICS[0]).index)
-DATASETS = dict(printed(PRINTED_METRICS[0]).dataset)  # of each setting
+DATASETS = dict(printed(PRINTED_METRICS[0]).dataset)  # of each benchmark
 
 
 def title(entry: str) -> str:
@@ -53,9 +53,9 @@ def title(entry: str) -> str:
     return f"{method(WSC).TITLE}, honest" if entry == HONEST else method(entry).TITLE
 
 
-def not_public(setting: str) -> bool:
-    """Whether only a person can supply the files of a setting."""
-    return not all(file.url for file in REGISTRY[DATASETS[setting]].files)
+def not_public(benchmark: str) -> bool:
+    """Whether only a person can supply the files of a benchmark."""
+    return not all(file.url for file in REGISTRY[DATASETS[benchmark]].files)
 
 
 class Part(BaseModel):
@@ -84,9 +84,9 @@ class Run(Part):
 
 
 class Cell(Part):
-    """One method on one setting."""
+    """One method on one benchmark."""
 
-    setting: str
+    benchmark: str
     method: str
     seed: int
     folds: int
@@ -142,46 +142,46 @@ class Cost(Part):
 class Study:
     """All there is."""
 
-    folds: pd.DataFrame  # setting, entry, fold, the five metrics: what each protocol reports
-    grid: pd.DataFrame  # setting, alpha, beta, the five metrics: means of WSC-PML over the folds
-    picks: pd.DataFrame  # setting, entry, fold, alpha, beta: what each protocol chose
-    cells: pd.DataFrame  # setting, method, seed, folds, seconds, peak_memory_mb: those measured
+    folds: pd.DataFrame  # benchmark, entry, fold, the five metrics: what each protocol reports
+    grid: pd.DataFrame  # benchmark, alpha, beta, the five metrics: means of WSC-PML over the folds
+    picks: pd.DataFrame  # benchmark, entry, fold, alpha, beta: what each protocol chose
+    cells: pd.DataFrame  # benchmark, method, seed, folds, seconds, peak_memory_mb: those measured
     convergence: dict[str, pd.DataFrame]
     cost: dict[str, list[tuple[float, float]]]
     failures: dict[str, str]  # file, and what is wrong with it
 
     @cached_property
     def measured(self) -> list[str]:
-        """Settings with any figures, in the paper's order."""
-        found = set(self.folds.setting)
+        """Benchmarks with any figures, in the paper's order."""
+        found = set(self.folds.benchmark)
         return [name for name in BENCHMARKS if name in found]
 
     @cached_property
     def absent(self) -> list[str]:
-        """Settings that cannot be measured without files that are not public."""
+        """Benchmarks that cannot be measured without files that are not public."""
         return [name for name in BENCHMARKS if not_public(name) and name not in self.measured]
 
     @property
     def missing(self) -> dict[str, list[str]]:
-        """By method, the settings that are neither measured nor failed, though they can be had."""
-        done = {*zip(self.cells.setting, self.cells.method, strict=True)}
+        """By method, the benchmarks neither measured nor failed, though they can be had."""
+        done = {*zip(self.cells.benchmark, self.cells.method, strict=True)}
         failed = {tuple(file.removesuffix(".json").split("/")) for file in self.failures}
-        wanted = [setting for setting in BENCHMARKS if setting not in self.absent]
+        wanted = [benchmark for benchmark in BENCHMARKS if benchmark not in self.absent]
         gaps = {
-            name: [setting for setting in wanted if (setting, name) not in done | failed]
+            name: [benchmark for benchmark in wanted if (benchmark, name) not in done | failed]
             for name in [*METHODS, GROUP_FEATURES]
         }
-        return {name: settings for name, settings in gaps.items() if settings}
+        return {name: benchmarks for name, benchmarks in gaps.items() if benchmarks}
 
-    def state(self, setting: str, entry: str) -> str:
+    def state(self, benchmark: str, entry: str) -> str:
         """What to say of an entry without figures."""
-        if setting in self.absent:
+        if benchmark in self.absent:
             return "n/a"
         method = WSC if entry == HONEST else entry
-        return "failed" if f"{setting}/{method}.json" in self.failures else "missing"
+        return "failed" if f"{benchmark}/{method}.json" in self.failures else "missing"
 
     def means(self, metric: str) -> pd.DataFrame:
-        """Mean over the folds: a row for each of the paper's settings, a column for each entry."""
+        """Mean over the folds: a row for each benchmark of the paper, a column for each entry."""
         return self._over_folds(metric, "mean")
 
     def deviations(self, metric: str) -> pd.DataFrame:
@@ -189,7 +189,7 @@ class Study:
         return self._over_folds(metric, "std")
 
     def _over_folds(self, metric: str, what: str) -> pd.DataFrame:
-        table = self.folds.pivot_table(metric, "setting", "entry", what, dropna=False)
+        table = self.folds.pivot_table(metric, "benchmark", "entry", what, dropna=False)
         return table.reindex(index=BENCHMARKS, columns=[*KINDS, HONEST])
 
     def difference(self, metric: str, entry: str) -> pd.Series:
@@ -199,7 +199,7 @@ class Study:
         return (self.means(metric)[entry] - paper[f"{name} mean"]) / deviation
 
     def within_one(self, metric: str, entry: str) -> tuple[int, int]:
-        """Settings at most one printed standard deviation from the printed mean, and all."""
+        """Benchmarks at most one printed standard deviation from the printed mean, and all."""
         apart = self.difference(metric, entry).dropna()
         return int((apart.abs() <= 1).sum()), len(apart)
 
@@ -214,31 +214,31 @@ def load(results: Path) -> Study:
     cost: dict[str, list[tuple[float, float]]] = {}
     for path in sorted(results.rglob("*.json")):
         file = path.relative_to(results).as_posix()
-        setting, _, name = file.removesuffix(".json").rpartition("/")
+        benchmark, _, name = file.removesuffix(".json").rpartition("/")
         try:
             if file == "cost.json":
                 cost = _read(path, Cost).model_dump(exclude={"error"}, exclude_none=True)
-            elif setting in BENCHMARKS and name == "convergence":
+            elif benchmark in BENCHMARKS and name == "convergence":
                 course = _read(path, Convergence)
-                convergence[setting] = pd.DataFrame(course.model_dump(exclude={"error"}))
-            elif setting in BENCHMARKS and name in KINDS:
+                convergence[benchmark] = pd.DataFrame(course.model_dump(exclude={"error"}))
+            elif benchmark in BENCHMARKS and name in KINDS:
                 cell = _read(path, Cell)
-                if (cell.setting, cell.method) != (setting, name):
-                    raise UserError(f"is a result of {cell.method} on {cell.setting}")
-                cells[setting, name] = cell
+                if (cell.benchmark, cell.method) != (benchmark, name):
+                    raise UserError(f"is a result of {cell.method} on {cell.benchmark}")
+                cells[benchmark, name] = cell
             else:
-                raise UserError("is none of the study's settings and methods")
+                raise UserError("is none of the study's benchmarks and methods")
         except UserError as reason:
             failures[file] = str(reason).removeprefix(f"{path}: ")
-    for setting, name in list(cells):
-        cell = cells[setting, name]
-        first = next(cells[setting, kind] for kind in KINDS if (setting, kind) in cells)
+    for benchmark, name in list(cells):
+        cell = cells[benchmark, name]
+        first = next(cells[benchmark, kind] for kind in KINDS if (benchmark, kind) in cells)
         if (cell.seed, cell.folds) != (first.seed, first.folds):
-            failures[f"{setting}/{name}.json"] = (
+            failures[f"{benchmark}/{name}.json"] = (
                 f"has seed {cell.seed} and {cell.folds} folds, but {first.method} has seed "
                 f"{first.seed} and {first.folds}: they cannot be compared"
             )
-            del cells[setting, name]
+            del cells[benchmark, name]
     return Study(*_tables(list(cells.values())), convergence, cost, failures)
 
 
@@ -272,26 +272,28 @@ def _tables(cells: list[Cell]) -> tuple[pd.DataFrame, ...]:
         parameters = sorted({key for run in cell.runs for key in run.settings})
         if parameters and cell.method == WSC:
             means = runs.groupby(parameters)[names].mean()
-            grids.append(means.reset_index().assign(setting=cell.setting))
+            grids.append(means.reset_index().assign(benchmark=cell.benchmark))
         best = protocols.paper([run.settings for run in cell.runs], runs.average_precision)
         reports = {cell.method: runs[best]}
         if cell.method == WSC and runs.criterion.notna().all():
             reports[HONEST] = protocols.honest(runs)
         for entry, rows in reports.items():
-            rows = rows.assign(setting=cell.setting, entry=entry).sort_values("fold")
-            reported.append(rows[["setting", "entry", "fold", *names]])
+            rows = rows.assign(benchmark=cell.benchmark, entry=entry).sort_values("fold")
+            reported.append(rows[["benchmark", "entry", "fold", *names]])
             if cell.method == WSC and parameters == pair:
-                chosen.append(rows[["setting", "entry", "fold", *pair]])
+                chosen.append(rows[["benchmark", "entry", "fold", *pair]])
     about = [
-        cell.model_dump(include={"setting", "method", "seed", "folds", "seconds", "peak_memory_mb"})
+        cell.model_dump(
+            include={"benchmark", "method", "seed", "folds", "seconds", "peak_memory_mb"}
+        )
         for cell in cells
     ]
     return (
-        _stacked(reported, ["setting", "entry", "fold", *names]),
-        _stacked(grids, ["setting", *pair, *names]),
-        _stacked(chosen, ["setting", "entry", "fold", *pair]),
+        _stacked(reported, ["benchmark", "entry", "fold", *names]),
+        _stacked(grids, ["benchmark", *pair, *names]),
+        _stacked(chosen, ["benchmark", "entry", "fold", *pair]),
         pd.DataFrame(
-            about, columns=["setting", "method", "seed", "folds", "seconds", "peak_memory_mb"]
+            about, columns=["benchmark", "method", "seed", "folds", "seconds", "peak_memory_mb"]
         ),
     )
 

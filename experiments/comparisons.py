@@ -1,4 +1,4 @@
-"""Methods against each other over the settings where all of them were measured."""
+"""Methods against each other over the benchmarks where all of them were measured."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +20,8 @@ class Comparison:
     group: str
     protocol: str
     metric: str
-    scores: pd.DataFrame  # a row per setting that all methods have
-    left_out: list[str]  # methods with figures on less than half of the settings
+    scores: pd.DataFrame  # a row per benchmark that all methods have
+    left_out: list[str]  # methods with figures on less than half of the benchmarks
 
     @property
     def testable(self) -> bool:
@@ -66,14 +66,14 @@ class Comparison:
 
     @property
     def best(self) -> pd.Series:
-        """In how many settings each method has the best figure, alone or with others."""
+        """In how many benchmarks each method has the best figure, alone or with others."""
         higher = METRICS[self.metric].higher_is_better
         top = self.scores.max(axis=1) if higher else self.scores.min(axis=1)
         return self.scores.eq(top, axis=0).sum()
 
 
 def compare(study: Study, group: str, protocol: str, metric: str) -> Comparison:
-    """The methods of a group that have figures on half of the settings measured, or more."""
+    """The methods of a group that have figures on half of the benchmarks measured, or more."""
     means = study.means(metric)
     names = {PROTOCOLS[protocol] if name == WSC else name: name for name in GROUPS[group]}
     table = means.loc[study.measured, list(names)].rename(columns=names)

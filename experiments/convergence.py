@@ -1,4 +1,4 @@
-"""The course of the clustering on a setting: `python -m experiments.convergence SETTING`."""
+"""The course of the clustering on a benchmark: `python -m experiments.convergence BENCHMARK`."""
 
 import sys
 from typing import Any
@@ -14,25 +14,25 @@ from wscpml.errors import UserError
 from wscpml.methods.wsc_pml import AsPrinted
 
 
-def course(setting: str, seed: int, folds: int) -> dict[str, Any]:
+def course(benchmark: str, seed: int, folds: int) -> dict[str, Any]:
     """Objective and change per iteration on the rows outside fold 0, at the default settings."""
-    given, method = benchmarks.load(setting, seed, folds), AsPrinted()
+    given, method = benchmarks.load(benchmark, seed, folds), AsPrinted()
     train = given.fold != 0
     X, Y = given.X[train], given.candidates[train]
     with threadpool_limits(1, "blas"):
         scaled = features.fit_scaling(X, method.scaling).scale(X)
         found = method._cluster(scaled, Y, method._confidence(scaled, Y))
     columns = {str(name): values.tolist() for name, values in found.course.items()}
-    return {"setting": setting} | columns
+    return {"benchmark": benchmark} | columns
 
 
 def main() -> None:
-    """Write the setting's convergence.json."""
+    """Write the benchmark's convergence.json."""
     try:
-        (setting,) = sys.argv[1:]
+        (benchmark,) = sys.argv[1:]
         study = load()
-        found = course(setting, study.seed, study.folds)
-        artifacts.write(f"experiments/results/{setting}/convergence.json", tidy(found))
+        found = course(benchmark, study.seed, study.folds)
+        artifacts.write(f"experiments/results/{benchmark}/convergence.json", tidy(found))
     except UserError as mistake:
         sys.exit(str(mistake))
 

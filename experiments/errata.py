@@ -74,7 +74,7 @@ def friedman_statistics() -> list[str]:
     lines = []
     for metric in ("average_precision", "ranking_loss"):
         found = statistics.friedman(_printed_means(metric))
-        n, k, chi = found.settings, found.methods, found.chi_square
+        n, k, chi = found.benchmarks, found.methods, found.chi_square
         corrected = (n - 1) * chi / (n * (k - 1) - chi)
         lines.append(
             f"{metric:18} F_F {found.f_f:.2f}, corrected for ties {corrected:.2f}"
@@ -87,11 +87,11 @@ def repeated_row() -> list[str]:
     """The ablation's Full beside the main table's WSC-PML."""
     full, main = printed("ablation"), printed("average_precision")
     lines = []
-    for setting in [*full.index, "birds-4"]:
-        row = main.loc[setting]
-        line = f"{setting:14} Table 2: {row['WSC-PML mean']:.3f} ± {row['WSC-PML std']:.3f}"
-        if setting in full.index:
-            row = full.loc[setting]
+    for benchmark in [*full.index, "birds-4"]:
+        row = main.loc[benchmark]
+        line = f"{benchmark:14} Table 2: {row['WSC-PML mean']:.3f} ± {row['WSC-PML std']:.3f}"
+        if benchmark in full.index:
+            row = full.loc[benchmark]
             line += f"  Table 5: {row['Full mean']:.3f} ± {row['Full std']:.3f}"
         lines.append(line)
     return lines

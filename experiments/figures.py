@@ -70,11 +70,11 @@ def critical_differences(comparison: Comparison) -> Figure:
     return figure
 
 
-def heat_map(study: Study, setting: str) -> Figure:
+def heat_map(study: Study, benchmark: str) -> Figure:
     """Average precision over the grid of alpha and beta, coloured by its distance from the best."""
-    grid = study.grid[study.grid.setting == setting]
+    grid = study.grid[study.grid.benchmark == benchmark]
     table = grid.pivot_table("average_precision", "alpha", "beta")
-    deviation = printed("average_precision").loc[setting, "WSC-PML std"]
+    deviation = printed("average_precision").loc[benchmark, "WSC-PML std"]
     apart = (table - table.max(axis=None)) / deviation
     figure = Figure(figsize=(3.3, 3.1), layout="constrained")
     axis = figure.subplots()
@@ -90,7 +90,7 @@ def heat_map(study: Study, setting: str) -> Figure:
     )
     axis.set_xticks(range(table.shape[1]), [f"{value:g}" for value in table.columns])
     axis.set_yticks(range(table.shape[0]), [f"{value:g}" for value in table.index])
-    axis.set(title=setting, xlabel="beta", ylabel="alpha")
+    axis.set(title=benchmark, xlabel="beta", ylabel="alpha")
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     places = [
@@ -108,10 +108,10 @@ def convergence(courses: dict[str, pd.DataFrame], dataset: str, tolerance: float
     """Objective and change per iteration, of a data set with each number of candidates."""
     figure = Figure(figsize=(3.9, 4.2), layout="constrained")
     upper, lower = figure.subplots(2, sharex=True)
-    for (setting, course), colour in zip(
+    for (benchmark, course), colour in zip(
         courses.items(), LEVELS if len(courses) > 1 else [OTHER], strict=False
     ):
-        label = setting.removeprefix(f"{dataset}-")
+        label = benchmark.removeprefix(f"{dataset}-")
         start = abs(course.objective.iloc[0]) or 1.0
         for axis, values in ((upper, course.objective / start), (lower, course.change)):
             axis.plot(course.iteration, values, marker="o", markersize=3, color=colour, label=label)

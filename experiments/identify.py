@@ -27,7 +27,7 @@ NEVER_CHANGE_RESULTS = {
 
 
 def identities() -> dict[str, dict[str, str]]:
-    """A digest of the code behind each method and task, and of the data of each setting."""
+    """A digest of the code behind each method and task, and of the data of each benchmark."""
     near, text = cache(imports), cache(lambda file: essence((ROOT / file).read_text()))
 
     def digest_of(*entries: str) -> str:
@@ -43,8 +43,8 @@ def identities() -> dict[str, dict[str, str]]:
     return {"code": code, "data": {name: _data(name) for name in KNOWN}}
 
 
-def _data(setting: str) -> str:
-    dataset, r = BENCHMARKS.get(setting, (setting, 0))
+def _data(benchmark: str) -> str:
+    dataset, r = BENCHMARKS.get(benchmark, (benchmark, 0))
     entry = REGISTRY[dataset]
     contents = [_content(file) for file in entry.files] or [f"river {version('river')}"]
     return _short(repr([r, entry.label_count, entry.average_candidates, *contents]))

@@ -93,18 +93,18 @@ def _frame(rows: Iterable[dict[str, object]]) -> pd.DataFrame:
 
 
 def metric_table(study: Study, metric: str) -> Table:
-    """Every method on every setting, beside the paper's figures where it prints them."""
+    """Every method on every benchmark, beside the paper's figures where it prints them."""
     means, deviations = study.means(metric), study.deviations(metric)
-    data = pd.DataFrame({"setting": BENCHMARKS}, index=BENCHMARKS)
+    data = pd.DataFrame({"benchmark": BENCHMARKS}, index=BENCHMARKS)
     shown = data.copy()
     for entry in ENTRIES:
         name = title(entry)
         data[f"{name} mean"], data[f"{name} std"] = means[entry], deviations[entry]
         text = [
-            study.state(setting, entry)
-            if np.isnan(means.loc[setting, entry])
-            else _plus_minus(means.loc[setting, entry], deviations.loc[setting, entry])
-            for setting in BENCHMARKS
+            study.state(benchmark, entry)
+            if np.isnan(means.loc[benchmark, entry])
+            else _plus_minus(means.loc[benchmark, entry], deviations.loc[benchmark, entry])
+            for benchmark in BENCHMARKS
         ]
         if metric in PRINTED_METRICS and entry in [*SEVEN, HONEST]:
             paper = printed(metric)[f"{PRINTED_AS.get(entry, title(WSC))} mean"]
@@ -112,8 +112,8 @@ def metric_table(study: Study, metric: str) -> Table:
             data[f"{name} printed mean"] = paper
             data[f"{name} difference"] = apart
             text = [
-                f"{ours} [{paper[setting]:.3f}{signed(apart[setting], ', ')}]"
-                for setting, ours in zip(BENCHMARKS, text, strict=True)
+                f"{ours} [{paper[benchmark]:.3f}{signed(apart[benchmark], ', ')}]"
+                for benchmark, ours in zip(BENCHMARKS, text, strict=True)
             ]
         shown[name] = text
     rivals = means[[WSC, HONEST, *(name for name in LEARNERS if name != WSC)]]
@@ -150,21 +150,21 @@ def agreement(study: Study) -> Table:
         row: dict[str, object] = {"method": title(entry)}
         line = {"method": title(entry)}
         for metric in PRINTED_METRICS:
-            within, settings = study.within_one(metric, entry)
+            within, benchmarks = study.within_one(metric, entry)
             middle = study.difference(metric, entry).median()
             row |= {
                 f"{metric} within one": within,
-                f"{metric} settings": settings,
+                f"{metric} benchmarks": benchmarks,
                 f"{metric} median difference": middle,
             }
             name = METRICS[metric].title.lower()
-            line[f"{name} within one"] = f"{within} of {settings}"
+            line[f"{name} within one"] = f"{within} of {benchmarks}"
             line[f"{name}, median difference"] = signed(middle) or "none"
         rows.append(row)
         text.append(line)
     note = (
-        "Settings whose mean is within one printed standard deviation of the printed mean, and the "
-        "median difference in such deviations. PAMB-style, PML-fp-style and FBD-style are "
+        "Benchmarks whose mean is within one printed standard deviation of the printed mean, and "
+        "the median difference in such deviations. PAMB-style, PML-fp-style and FBD-style are "
         "reconstructions, beside the figures that the paper prints for PAMB, PML-fp and FBD-PML."
     )
     return Table(
@@ -175,8 +175,8 @@ def agreement(study: Study) -> Table:
 def features(study: Study) -> Table:
     """WSC-PML on our features and on those of the paper's group, beside the printed figures."""
     paper, means = printed("average_precision"), study.means("average_precision")
-    settings = [name for name in BENCHMARKS if name not in study.absent]
-    data = pd.DataFrame({"setting": settings}, index=settings)
+    benchmarks = [name for name in BENCHMARKS if name not in study.absent]
+    data = pd.DataFrame({"benchmark": benchmarks}, index=benchmarks)
     shown = data.copy()
     data["printed mean"] = paper["WSC-PML mean"]
     data["printed std"] = paper["WSC-PML std"]
@@ -186,10 +186,10 @@ def features(study: Study) -> Table:
         apart = study.difference("average_precision", entry)
         data[f"{name} mean"], data[f"{name} difference"] = means[entry], apart
         shown[name] = [
-            study.state(setting, entry)
-            if np.isnan(apart[setting])
-            else f"{means.loc[setting, entry]:.3f} ({signed(apart[setting])})"
-            for setting in settings
+            study.state(benchmark, entry)
+            if np.isnan(apart[benchmark])
+            else f"{means.loc[benchmark, entry]:.3f} ({signed(apart[benchmark])})"
+            for benchmark in benchmarks
         ]
     note = (
         "Average precision of WSC-PML by the paper's protocol, and how far from the printed mean "
@@ -208,23 +208,23 @@ def protocols(study: Study) -> Table:
     """WSC-PML by both protocols."""
     rows, text = [], []
     both = {metric: study.means(metric)[[WSC, HONEST]].dropna() for metric in METRICS}
-    for setting in study.measured:
-        row: dict[str, object] = {"setting": setting}
-        line = {"setting": setting}
+    for benchmark in study.measured:
+        row: dict[str, object] = {"benchmark": benchmark}
+        line = {"benchmark": benchmark}
         for entry, name in ((WSC, "paper"), (HONEST, "honest")):
-            line[f"{name}: alpha, beta"] = _picked(study.picks, setting, entry)
+            line[f"{name}: alpha, beta"] = _picked(study.picks, benchmark, entry)
         for metric, means in both.items():
-            if setting in means.index:
-                ours, honest = means.loc[setting]
+            if benchmark in means.index:
+                ours, honest = means.loc[benchmark]
                 row |= {f"{metric} paper": ours, f"{metric} honest": honest}
                 row[f"{metric} difference"] = honest - ours
                 change = signed(honest - ours, digits=3)
                 line[METRICS[metric].title] = f"{ours:.3f} / {honest:.3f} ({change})"
             else:
-                line[METRICS[metric].title] = study.state(setting, WSC)
+                line[METRICS[metric].title] = study.state(benchmark, WSC)
         rows.append(row)
         text.append(line)
-    line = {"setting": "mean", "paper: alpha, beta": "", "honest: alpha, beta": ""}
+    line = {"benchmark": "mean", "paper: alpha, beta": "", "honest: alpha, beta": ""}
     for metric, means in both.items():
         change = (means[HONEST] - means[WSC]).mean()
         line[METRICS[metric].title] = signed(change, digits=3) or "none"
@@ -239,9 +239,9 @@ def protocols(study: Study) -> Table:
     )
 
 
-def _picked(picks: pd.DataFrame, setting: str, entry: str) -> str:
+def _picked(picks: pd.DataFrame, benchmark: str, entry: str) -> str:
     """The pair that a protocol took most often, and how often if not always."""
-    rows = picks[(picks.setting == setting) & (picks.entry == entry)]
+    rows = picks[(picks.benchmark == benchmark) & (picks.entry == entry)]
     if rows.empty:
         return "none"
     counts = rows.groupby(["alpha", "beta"]).size()
@@ -267,8 +267,8 @@ def ranks(comparisons: list[Comparison]) -> Table:
         for name in c.ranks.index[c.ranks == c.ranks.min()]:
             bold.loc[place, title(name)] = True
     note = (
-        "1 is the best; equal figures share their ranks. Only settings where every compared method "
-        "was measured take part; their number is in the column of that name."
+        "1 is the best; equal figures share their ranks. Only benchmarks where every compared "
+        "method was measured take part; their number is in the column of that name."
     )
     return Table("ranks", "Mean ranks", note, _frame(rows), shown, bold)
 
@@ -278,7 +278,7 @@ def _about(c: Comparison) -> dict[str, object]:
         "compared": c.group,
         "protocol": c.protocol,
         "metric": METRICS[c.metric].title,
-        "settings": len(c.scores),
+        "benchmarks": len(c.scores),
     }
 
 
@@ -325,7 +325,7 @@ def _p(p: float) -> str:
 
 
 def wins(study: Study, comparisons: list[Comparison]) -> Table:
-    """Settings where WSC-PML is better, equal and worse than each other method."""
+    """Benchmarks where WSC-PML is better, equal and worse than each other method."""
     p_values = {
         (c.protocol, c.metric): c.wilcoxon[WSC]
         for c in comparisons
@@ -356,9 +356,9 @@ def wins(study: Study, comparisons: list[Comparison]) -> Table:
             rows.append(row)
             text.append(line)
     note = (
-        "Settings where WSC-PML is better - equal - worse, of all that have both; in brackets the "
-        "p-value of Wilcoxon's signed-rank test over the settings where every method was measured, "
-        "with Holm's correction for all pairs. wilcoxon.csv has all pairs."
+        "Benchmarks where WSC-PML is better - equal - worse, of all that have both; in brackets "
+        "the p-value of Wilcoxon's signed-rank test over the benchmarks where every method was "
+        "measured, with Holm's correction for all pairs. wilcoxon.csv has all pairs."
     )
     return Table("wins", "Wins and losses of WSC-PML", note, _frame(rows), _frame(text))
 
@@ -384,21 +384,23 @@ def ablation(study: Study) -> Table:
     paper = printed("ablation")
     means, deviations = study.means("average_precision"), study.deviations("average_precision")
     measured = means[[*VARIANTS]].drop(columns=WSC).notna().any(axis=1)
-    settings = [name for name in BENCHMARKS if measured[name] or name in paper.index]
-    data = pd.DataFrame({"setting": settings}, index=settings)
+    benchmarks = [name for name in BENCHMARKS if measured[name] or name in paper.index]
+    data = pd.DataFrame({"benchmark": benchmarks}, index=benchmarks)
     shown = data.copy()
     for entry, name in VARIANTS.items():
-        data[f"{name} mean"] = means.loc[settings, entry]
-        data[f"{name} std"] = deviations.loc[settings, entry]
-        data[f"{name} printed mean"] = paper[f"{name} mean"].reindex(settings)
+        data[f"{name} mean"] = means.loc[benchmarks, entry]
+        data[f"{name} std"] = deviations.loc[benchmarks, entry]
+        data[f"{name} printed mean"] = paper[f"{name} mean"].reindex(benchmarks)
         text = []
-        for setting in settings:
-            mean, deviation = means.loc[setting, entry], deviations.loc[setting, entry]
-            ours = study.state(setting, entry) if np.isnan(mean) else _plus_minus(mean, deviation)
-            told = f" [{paper.loc[setting, f'{name} mean']:.3f}]" if setting in paper.index else ""
+        for benchmark in benchmarks:
+            mean, deviation = means.loc[benchmark, entry], deviations.loc[benchmark, entry]
+            ours = study.state(benchmark, entry) if np.isnan(mean) else _plus_minus(mean, deviation)
+            told = (
+                f" [{paper.loc[benchmark, f'{name} mean']:.3f}]" if benchmark in paper.index else ""
+            )
             text.append(ours + told)
         shown[name] = text
-    best = means.loc[settings, [*VARIANTS]].rename(columns=VARIANTS)
+    best = means.loc[benchmarks, [*VARIANTS]].rename(columns=VARIANTS)
     bold = pd.DataFrame(False, shown.index, shown.columns)
     bold[best.columns] = best.eq(best.max(axis=1), axis=0)
     note = (
@@ -413,16 +415,16 @@ def sensitivity(study: Study) -> Table:
     """How much of the grid of alpha and beta does about as well as its best pair."""
     deviation = printed("average_precision")["WSC-PML std"]
     rows = []
-    for setting in study.measured:
-        grid = study.grid[study.grid.setting == setting]
+    for benchmark in study.measured:
+        grid = study.grid[study.grid.benchmark == benchmark]
         if grid.empty:
             continue
         best = grid.loc[grid.average_precision.idxmax()]
-        near = grid.average_precision >= best.average_precision - deviation[setting]
+        near = grid.average_precision >= best.average_precision - deviation[benchmark]
         moderate = grid.alpha.isin(MODERATE) & grid.beta.isin(MODERATE)
         rows.append(
             {
-                "setting": setting,
+                "benchmark": benchmark,
                 "alpha": best.alpha,
                 "beta": best.beta,
                 "best": best.average_precision,
@@ -438,7 +440,7 @@ def sensitivity(study: Study) -> Table:
         )
     text = [
         {
-            "setting": row["setting"],
+            "benchmark": row["benchmark"],
             "best alpha, beta": f"{row['alpha']:g}, {row['beta']:g}",
             "best": f"{row['best']:.3f}",
             "worst": f"{row['worst']:.3f}",
@@ -457,16 +459,16 @@ def sensitivity(study: Study) -> Table:
 def convergence(study: Study, tolerance: float) -> Table:
     """How many iterations the clustering takes, and whether its objective only falls."""
     rows = []
-    for setting in BENCHMARKS:
-        if setting not in study.convergence:
+    for benchmark in BENCHMARKS:
+        if benchmark not in study.convergence:
             continue
-        course = study.convergence[setting]
+        course = study.convergence[benchmark]
         below = course.iteration[course.change < tolerance]
         objective = course.objective.to_numpy()
         rises = np.diff(objective) > 1e-6 * np.abs(objective[:-1])
         rows.append(
             {
-                "setting": setting,
+                "benchmark": benchmark,
                 "iterations": len(course),
                 "converged after": int(below.iloc[0]) if len(below) else None,
                 "last change": float(course.change.iloc[-1]),
@@ -475,7 +477,7 @@ def convergence(study: Study, tolerance: float) -> Table:
         )
     text = [
         {
-            "setting": row["setting"],
+            "benchmark": row["benchmark"],
             "converged after": str(row["converged after"] or f"not in {row['iterations']}"),
             "last change of F": f"{row['last change']:.2g}",
             "objective rises": f"{row['rises']} of {row['iterations'] - 1} times",
@@ -529,24 +531,26 @@ def effort(study: Study) -> Table:
     """Time and memory of every cell."""
     kept = study.cells[study.cells.method.isin(list(METHODS))]
     data = kept.sort_values(
-        ["setting", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
+        ["benchmark", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
     ).reset_index(drop=True)
-    wide = data.set_index(["setting", "method"])
+    wide = data.set_index(["benchmark", "method"])
     rows = []
-    for setting in study.measured:
-        line = {"setting": setting}
+    for benchmark in study.measured:
+        line = {"benchmark": benchmark}
         for name in METHODS:
-            if (setting, name) in wide.index:
-                cell = wide.loc[(setting, name)]
+            if (benchmark, name) in wide.index:
+                cell = wide.loc[(benchmark, name)]
                 memory = cell.peak_memory_mb
                 told = "" if pd.isna(memory) else f", {memory:.0f} MB"
                 line[title(name)] = f"{cell.seconds:.0f} s{told}"
             else:
-                line[title(name)] = study.state(setting, name)
+                line[title(name)] = study.state(benchmark, name)
         rows.append(line)
     if rows:
         seconds = data.groupby("method").seconds.sum()
-        rows.append({"setting": "all"} | {title(n): f"{seconds.get(n, 0):.0f} s" for n in METHODS})
+        rows.append(
+            {"benchmark": "all"} | {title(n): f"{seconds.get(n, 0):.0f} s" for n in METHODS}
+        )
     note = (
         "Seconds of all folds, for WSC-PML with all pairs of alpha and beta, and the peak of "
         "memory beyond imports and data. Folds run side by side, so that on two cores a column "
@@ -564,16 +568,16 @@ def summary(study: Study) -> str:
         HONEST: "WSC-PML, honest",
     }
     rows = []
-    for setting in BENCHMARKS:
-        row = means.loc[setting]
+    for benchmark in BENCHMARKS:
+        row = means.loc[benchmark]
         rivals = row[[name for name in LEARNERS if name != WSC]].dropna()
         best = f"{title(rivals.idxmax())} {rivals.max():.3f}" if len(rivals) else ""
         ours = [
-            study.state(setting, entry) if np.isnan(row[entry]) else f"{row[entry]:.3f}"
+            study.state(benchmark, entry) if np.isnan(row[entry]) else f"{row[entry]:.3f}"
             for entry in entries
         ]
-        printed_mean, printed_std = paper.loc[setting, ["WSC-PML mean", "WSC-PML std"]]
-        rows.append([setting, *ours, best, _plus_minus(printed_mean, printed_std)])
+        printed_mean, printed_std = paper.loc[benchmark, ["WSC-PML mean", "WSC-PML std"]]
+        rows.append([benchmark, *ours, best, _plus_minus(printed_mean, printed_std)])
     near = [study.within_one("average_precision", entry) for entry in entries]
     rows.append(["within one deviation", *(f"{n} of {all_}" for n, all_ in near), "", ""])
     columns = ["setting", *entries.values(), "best other", "in the paper"]

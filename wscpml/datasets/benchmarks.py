@@ -1,4 +1,4 @@
-"""The paper's settings as the benchmarks take them."""
+"""The paper's benchmarks: data sets with candidates and folds."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Benchmark:
 
 
 def load(name: str, seed: int, folds: int = 10) -> Benchmark:
-    """A setting such as birds-4, or a set with candidates; noise and folds as the pipeline's."""
+    """A benchmark such as birds-4, or a set with candidates; noise and folds as the pipeline's."""
     dataset, r = BENCHMARKS.get(name, (name, 0))
     data = REGISTRY[dataset].load()
     assert data.truth is not None
@@ -35,15 +35,15 @@ def load(name: str, seed: int, folds: int = 10) -> Benchmark:
 
 
 def missing(name: str) -> str | None:
-    """What to do about a setting whose files are not here."""
+    """What to do about a benchmark whose files are not here."""
     dataset = BENCHMARKS.get(name, (name, 0))[0]
     if REGISTRY[dataset].availability() in ("here", "built in"):
         return None
     return f"not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`"
 
 
-def those_here(names: Iterable[str]) -> Iterator[str]:
-    """The settings whose files are here; says which are not."""
+def available(names: Iterable[str]) -> Iterator[str]:
+    """The benchmarks whose files are here; says which are not."""
     for name in names:
         if reason := missing(name):
             print(f"{name:14}{reason}")
