@@ -18,7 +18,7 @@ from wscpml.methods.wsc_pml import AsPrinted
 HERE = ROOT / "experiments"
 
 
-def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> list[tables.Table]:
+def all_tables(study: cells.Results, compared: list[comparisons.Comparison]) -> list[tables.Table]:
     """All of them, in the order of the page."""
     return [
         tables.agreement(study),

@@ -16,7 +16,7 @@ from experiments.cells import (
     PRINTED_METRICS,
     VARIANTS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.comparisons import THE_PAPERS, Comparison
@@ -39,7 +39,7 @@ class Claim:
     figures: str
 
 
-def judge(study: Study, comparisons: list[Comparison]) -> list[Claim]:
+def judge(study: Results, comparisons: list[Comparison]) -> list[Claim]:
     """A verdict per claim."""
     of_paper = {c.metric: c for c in comparisons if (c.group, c.protocol) == (THE_PAPERS, "paper")}
     return [
@@ -75,7 +75,7 @@ def _in(counts: dict[str, str]) -> str:
     return "; ".join(f"{METRICS[metric].title.lower()} {told}" for metric, told in counts.items())
 
 
-def _reproduced(study: Study, metric: str) -> Claim:
+def _reproduced(study: Results, metric: str) -> Claim:
     """Judged where it is nearest to what the paper's authors do; on our features beside it."""
     claim = f"{METRICS[metric].title} of WSC-PML is as printed."
     rule = (
@@ -92,7 +92,7 @@ def _reproduced(study: Study, metric: str) -> Claim:
     return Claim(claim, rule, verdict, "; ".join(told))
 
 
-def _near(study: Study, metric: str, entry: str) -> str:
+def _near(study: Results, metric: str, entry: str) -> str:
     """How near to the printed means, in printed standard deviations; empty if not measured."""
     within, benchmarks = study.within_one(metric, entry)
     if not benchmarks:
@@ -167,7 +167,7 @@ def _best_share(tested: dict[str, Comparison], share: float) -> Judged:
 def _best_ranks(tested: dict[str, Comparison]) -> Judged:
     told = {}
     for metric, c in tested.items():
-        first = c.ranks.idxmin()
+        first = str(c.ranks.idxmin())
         told[metric] = f"{c.ranks[WSC]:.2f}"
         if first != WSC:
             told[metric] += f", behind {title(first)} {c.ranks[first]:.2f}"
@@ -214,7 +214,7 @@ def _prototype_methods(tested: dict[str, Comparison]) -> Judged:
     return all({*names} <= {*c.beaten} for c in tested.values()), figures
 
 
-def _ablation(study: Study) -> list[Claim]:
+def _ablation(study: Results) -> list[Claim]:
     means = study.means("average_precision")[[*VARIANTS]].rename(columns=VARIANTS).dropna()
     others = ["NC", "ND", "NWS"]
     rules = {
@@ -249,14 +249,14 @@ def _on(so: pd.Series, means: pd.DataFrame) -> str:
     return told
 
 
-def _whole_grids(study: Study) -> pd.DataFrame:
+def _whole_grids(study: Results) -> pd.DataFrame:
     """Rows of the sensitivity table whose grid has all pairs."""
     data = tables.sensitivity(study).data
     pairs = len(AsPrinted.GRID["alpha"]) * len(AsPrinted.GRID["beta"])
     return data[data.pairs == pairs] if len(data) else data
 
 
-def _moderate_best(study: Study) -> Claim:
+def _moderate_best(study: Results) -> Claim:
     claim = "WSC-PML is best where alpha and beta are moderate, from 0.1 to 10."
     rule = "on more than half of the benchmarks the best pair, or one equal to it, is moderate"
     found = _whole_grids(study)
@@ -272,7 +272,7 @@ def _moderate_best(study: Study) -> Claim:
     return Claim(claim, rule, _verdict(bool(2 * moderate.sum() > len(found)), len(found)), figures)
 
 
-def _stable(study: Study) -> Claim:
+def _stable(study: Results) -> Claim:
     claim = "WSC-PML is stable over a wide range of alpha and beta; only extreme values hurt."
     rule = (
         "on every benchmark all nine moderate pairs are at most one printed standard deviation "
@@ -290,11 +290,11 @@ def _stable(study: Study) -> Claim:
     return Claim(claim, rule, _verdict(bool(steady.all()), len(found)), figures)
 
 
-def _courses(study: Study) -> pd.DataFrame:
+def _courses(study: Results) -> pd.DataFrame:
     return tables.convergence(study, AsPrinted().tolerance).data
 
 
-def _iterations(study: Study) -> Claim:
+def _iterations(study: Results) -> Claim:
     claim = "The clustering converges within 10 to 20 iterations on most data sets."
     rule = (
         f"on more than half of the benchmarks {MOST_ITERATIONS} iterations or fewer bring the "
@@ -313,7 +313,7 @@ def _iterations(study: Study) -> Claim:
     return Claim(claim, rule, _verdict(2 * soon > len(found), len(found)), figures)
 
 
-def _descent(study: Study) -> Claim:
+def _descent(study: Results) -> Claim:
     claim = "The updates are an alternating minimisation (so the objective never rises)."
     rule = "the objective of Eq. 10 rises on no benchmark; docs/errata.md has why it may"
     found = _courses(study)
@@ -326,7 +326,7 @@ def _descent(study: Study) -> Claim:
     return Claim(claim, rule, _verdict(rising.empty, len(found)), figures)
 
 
-def _cost(study: Study) -> Claim:
+def _cost(study: Results) -> Claim:
     claim = "The time is O(T nqd): an iteration is linear in rows, labels and features."
     rule = f"the time of an iteration grows with each to an exponent of at most {LINEAR}"
     exponents = {axis: tables.exponent(sizes) for axis, sizes in study.cost.items()}

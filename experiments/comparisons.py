@@ -5,7 +5,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from experiments.cells import HONEST, LEARNERS, METRICS, SEVEN, WSC, Study
+from experiments.cells import HONEST, LEARNERS, METRICS, SEVEN, WSC, Results
 from wscpml.evaluation import statistics
 
 THE_PAPERS, ALL = "the paper's seven", "all but Oracle"  # which is no rival but the ceiling
@@ -29,9 +29,14 @@ class Comparison:
         return WSC in self.scores and self.scores.shape[1] >= 3 and len(self.scores) >= 2
 
     @property
+    def methods(self) -> list[str]:
+        """Those compared."""
+        return [str(name) for name in self.scores]
+
+    @property
     def rivals(self) -> list[str]:
         """The other methods."""
-        return [name for name in self.scores if name != WSC]
+        return [name for name in self.methods if name != WSC]
 
     @cached_property
     def ranks(self) -> pd.Series:
@@ -72,7 +77,7 @@ class Comparison:
         return self.scores.eq(top, axis=0).sum()
 
 
-def compare(study: Study, group: str, protocol: str, metric: str) -> Comparison:
+def compare(study: Results, group: str, protocol: str, metric: str) -> Comparison:
     """The methods of a group that have figures on half of the benchmarks measured, or more."""
     means = study.means(metric)
     names = {PROTOCOLS[protocol] if name == WSC else name: name for name in GROUPS[group]}
@@ -83,11 +88,11 @@ def compare(study: Study, group: str, protocol: str, metric: str) -> Comparison:
         protocol,
         metric,
         scores=table.loc[:, enough].dropna(),
-        left_out=[name for name in table if not enough[name]],
+        left_out=[name for name in names.values() if not enough[name]],
     )
 
 
-def compare_all(study: Study) -> list[Comparison]:
+def compare_all(study: Results) -> list[Comparison]:
     """Both groups under both protocols, by all metrics."""
     return [
         compare(study, group, protocol, metric)

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from experiments.settings import load
 from experiments.tidy import tidy

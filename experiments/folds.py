@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch  # noqa: F401 - imported late, it would count as memory of the method that needs it
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wscpml.arrays import Array
 from wscpml.datasets import benchmarks

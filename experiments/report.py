@@ -15,7 +15,7 @@ from experiments.cells import (
     METRICS,
     PRINTED_METRICS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.claims import FAILS, HOLDS, UNTESTED, Claim
@@ -28,7 +28,7 @@ VERDICTS = {HOLDS: "hold", FAILS: "do not hold", UNTESTED: "could not be tested"
 
 
 def page(
-    study: Study,
+    study: Results,
     comparisons: list[Comparison],
     claims: list[Claim],
     all_tables: list[tables.Table],
@@ -111,7 +111,7 @@ def table(each: tables.Table) -> Markup:
     ).format(head, lines)
 
 
-def _counted(study: Study, column: str) -> str:
+def _counted(study: Results, column: str) -> str:
     counts = study.cells[column].value_counts().sort_index()
     if len(counts) == 1:
         return str(counts.index[0])
@@ -132,9 +132,9 @@ def _diagrams(comparisons: list[Comparison], group: str, protocol: str) -> list[
     ]
 
 
-def _courses(study: Study) -> dict[str, str]:
+def _courses(study: Results) -> dict[str, str]:
     """A picture per data set."""
-    by_dataset: dict[str, dict[str, object]] = {}
+    by_dataset: dict[str, dict[str, pd.DataFrame]] = {}
     for benchmark in BENCHMARKS:
         if benchmark in study.convergence:
             by_dataset.setdefault(DATASETS[benchmark], {})[benchmark] = study.convergence[benchmark]
@@ -145,7 +145,7 @@ def _courses(study: Study) -> dict[str, str]:
     }
 
 
-def beyond(study: Study) -> list[str]:
+def beyond(study: Results) -> list[str]:
     """What the paper does not ask: plain methods, choosing without the truth, the ceiling."""
     means = study.means("average_precision")
     lines = []

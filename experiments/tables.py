@@ -1,6 +1,6 @@
 """The study's tables: for programs as CSV, for people as Markdown, LaTeX and HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +12,12 @@ from experiments.cells import (
     HONEST,
     LEARNERS,
     METRICS,
+    PAIR,
     PRINTED_METRICS,
     SEVEN,
     VARIANTS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.comparisons import ALL, PROTOCOLS, THE_PAPERS, Comparison
@@ -64,7 +65,7 @@ class Table:
                 *(f"% {line}" for line in self.note.splitlines()),
                 rf"\begin{{tabular}}{{l{'c' * (text.shape[1] - 1)}}}",
                 r"\toprule",
-                " & ".join(map(_latex, text)) + r" \\",
+                " & ".join(_latex(str(name)) for name in text) + r" \\",
                 r"\midrule",
                 *rows,
                 r"\bottomrule",
@@ -76,7 +77,11 @@ class Table:
 
 def markdown(text: pd.DataFrame) -> str:
     """A table of text as Markdown."""
-    rows = [list(text), ["---"] * text.shape[1], *text.to_numpy().tolist()]
+    rows: list[list[str]] = [
+        list(map(str, text)),
+        ["---"] * text.shape[1],
+        *text.to_numpy().tolist(),
+    ]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
@@ -88,11 +93,11 @@ def _latex(text: str) -> str:
     return text
 
 
-def _frame(rows: Iterable[dict[str, object]]) -> pd.DataFrame:
+def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     return pd.DataFrame(list(rows))
 
 
-def metric_table(study: Study, metric: str) -> Table:
+def metric_table(study: Results, metric: str) -> Table:
     """Every method on every benchmark, beside the paper's figures where it prints them."""
     means, deviations = study.means(metric), study.deviations(metric)
     data = pd.DataFrame({"benchmark": BENCHMARKS}, index=BENCHMARKS)
@@ -116,11 +121,12 @@ def metric_table(study: Study, metric: str) -> Table:
                 for benchmark, ours in zip(BENCHMARKS, text, strict=True)
             ]
         shown[name] = text
-    rivals = means[[WSC, HONEST, *(name for name in LEARNERS if name != WSC)]]
+    compared = [WSC, HONEST, *(name for name in LEARNERS if name != WSC)]
+    rivals = means[compared]
     higher = METRICS[metric].higher_is_better
     top = rivals.max(axis=1) if higher else rivals.min(axis=1)
     bold = pd.DataFrame(False, shown.index, shown.columns)
-    for entry in rivals:
+    for entry in compared:
         bold[title(entry)] = rivals[entry] == top
     brackets = (
         " In brackets: the paper's mean, and ours less that in the paper's standard deviations."
@@ -143,7 +149,7 @@ def signed(value: float, before: str = "", digits: int = 1) -> str:
     return "" if np.isnan(value) else f"{before}{round(value, digits) + 0.0:+.{digits}f}"
 
 
-def agreement(study: Study) -> Table:
+def agreement(study: Results) -> Table:
     """How often each method is within one printed standard deviation of the printed mean."""
     rows, text = [], []
     for entry in [WSC, GROUP_FEATURES, HONEST, *PRINTED_AS]:
@@ -172,7 +178,7 @@ def agreement(study: Study) -> Table:
     )
 
 
-def features(study: Study) -> Table:
+def features(study: Results) -> Table:
     """WSC-PML on our features and on those of the paper's group, beside the printed figures."""
     paper, means = printed("average_precision"), study.means("average_precision")
     benchmarks = [name for name in BENCHMARKS if name not in study.absent]
@@ -204,7 +210,7 @@ def features(study: Study) -> Table:
     )
 
 
-def protocols(study: Study) -> Table:
+def protocols(study: Results) -> Table:
     """WSC-PML by both protocols."""
     rows, text = [], []
     both = {metric: study.means(metric)[[WSC, HONEST]].dropna() for metric in METRICS}
@@ -215,7 +221,7 @@ def protocols(study: Study) -> Table:
             line[f"{name}: alpha, beta"] = _picked(study.picks, benchmark, entry)
         for metric, means in both.items():
             if benchmark in means.index:
-                ours, honest = means.loc[benchmark]
+                ours, honest = means.loc[[benchmark]].to_numpy()[0]
                 row |= {f"{metric} paper": ours, f"{metric} honest": honest}
                 row[f"{metric} difference"] = honest - ours
                 change = signed(honest - ours, digits=3)
@@ -226,8 +232,8 @@ def protocols(study: Study) -> Table:
         text.append(line)
     line = {"benchmark": "mean", "paper: alpha, beta": "", "honest: alpha, beta": ""}
     for metric, means in both.items():
-        change = (means[HONEST] - means[WSC]).mean()
-        line[METRICS[metric].title] = signed(change, digits=3) or "none"
+        ahead = (means[HONEST] - means[WSC]).mean()
+        line[METRICS[metric].title] = signed(ahead, digits=3) or "none"
     note = (
         "Paper / honest (honest less paper). Paper: the pair of alpha and beta with the best mean "
         "average precision on the test folds, which have the truth. Honest: in each fold the pair "
@@ -244,8 +250,8 @@ def _picked(picks: pd.DataFrame, benchmark: str, entry: str) -> str:
     rows = picks[(picks.benchmark == benchmark) & (picks.entry == entry)]
     if rows.empty:
         return "none"
-    counts = rows.groupby(["alpha", "beta"]).size()
-    alpha, beta = counts.idxmax()
+    counts = rows.groupby(PAIR).size()
+    alpha, beta = counts.index[int(counts.argmax())]
     often = "" if len(counts) == 1 else f" in {counts.max()} of {len(rows)}"
     return f"{alpha:g}, {beta:g}{often}"
 
@@ -324,7 +330,7 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def wins(study: Study, comparisons: list[Comparison]) -> Table:
+def wins(study: Results, comparisons: list[Comparison]) -> Table:
     """Benchmarks where WSC-PML is better, equal and worse than each other method."""
     p_values = {
         (c.protocol, c.metric): c.wilcoxon[WSC]
@@ -366,12 +372,11 @@ def wins(study: Study, comparisons: list[Comparison]) -> Table:
 def wilcoxon(comparisons: list[Comparison]) -> Table:
     """Every pair of methods in every comparison."""
     rows = [
-        _about(c)
-        | {"one": title(one), "other": title(other), "p": float(c.wilcoxon.loc[one, other])}
+        _about(c) | {"one": title(one), "other": title(other), "p": float(c.wilcoxon[other][one])}
         for c in comparisons
         if c.testable
-        for place, one in enumerate(c.scores)
-        for other in c.scores.columns[place + 1 :]
+        for place, one in enumerate(c.methods)
+        for other in c.methods[place + 1 :]
     ]
     data = _frame(rows)
     shown = data.assign(p=data.p.map(_p)).astype(str) if rows else data
@@ -379,7 +384,7 @@ def wilcoxon(comparisons: list[Comparison]) -> Table:
     return Table("wilcoxon", "Wilcoxon's signed-rank test, pair by pair", note, data, shown)
 
 
-def ablation(study: Study) -> Table:
+def ablation(study: Results) -> Table:
     """WSC-PML without each of its parts, beside the paper's figures."""
     paper = printed("ablation")
     means, deviations = study.means("average_precision"), study.deviations("average_precision")
@@ -411,7 +416,7 @@ def ablation(study: Study) -> Table:
     return Table("ablation", "WSC-PML without its parts", note, data, shown, bold)
 
 
-def sensitivity(study: Study) -> Table:
+def sensitivity(study: Results) -> Table:
     """How much of the grid of alpha and beta does about as well as its best pair."""
     deviation = printed("average_precision")["WSC-PML std"]
     rows = []
@@ -419,7 +424,7 @@ def sensitivity(study: Study) -> Table:
         grid = study.grid[study.grid.benchmark == benchmark]
         if grid.empty:
             continue
-        best = grid.loc[grid.average_precision.idxmax()]
+        best = grid.iloc[grid.average_precision.argmax()]
         near = grid.average_precision >= best.average_precision - deviation[benchmark]
         moderate = grid.alpha.isin(MODERATE) & grid.beta.isin(MODERATE)
         rows.append(
@@ -456,7 +461,7 @@ def sensitivity(study: Study) -> Table:
     return Table("sensitivity", "Sensitivity to alpha and beta", note, _frame(rows), _frame(text))
 
 
-def convergence(study: Study, tolerance: float) -> Table:
+def convergence(study: Results, tolerance: float) -> Table:
     """How many iterations the clustering takes, and whether its objective only falls."""
     rows = []
     for benchmark in BENCHMARKS:
@@ -498,7 +503,7 @@ def exponent(sizes: list[tuple[float, float]]) -> float:
     return float(np.polyfit(size, seconds, 1)[0])
 
 
-def cost(study: Study) -> Table:
+def cost(study: Results) -> Table:
     """How the time of an iteration grows with rows, labels and features."""
     names = {"n": "rows n", "q": "labels q", "d": "features d"}
     rows = [
@@ -527,30 +532,27 @@ def cost(study: Study) -> Table:
     return Table("cost", "Cost of the clustering", note, _frame(rows), _frame(text))
 
 
-def effort(study: Study) -> Table:
+def effort(study: Results) -> Table:
     """Time and memory of every cell."""
     kept = study.cells[study.cells.method.isin(list(METHODS))]
     data = kept.sort_values(
         ["benchmark", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
     ).reset_index(drop=True)
-    wide = data.set_index(["benchmark", "method"])
+    wide = data.set_index(["benchmark", "method"])[["seconds", "peak_memory_mb"]]
     rows = []
     for benchmark in study.measured:
         line = {"benchmark": benchmark}
         for name in METHODS:
             if (benchmark, name) in wide.index:
-                cell = wide.loc[(benchmark, name)]
-                memory = cell.peak_memory_mb
-                told = "" if pd.isna(memory) else f", {memory:.0f} MB"
-                line[title(name)] = f"{cell.seconds:.0f} s{told}"
+                seconds, memory = wide.loc[[(benchmark, name)]].to_numpy(float)[0]
+                told = "" if np.isnan(memory) else f", {memory:.0f} MB"
+                line[title(name)] = f"{seconds:.0f} s{told}"
             else:
                 line[title(name)] = study.state(benchmark, name)
         rows.append(line)
     if rows:
-        seconds = data.groupby("method").seconds.sum()
-        rows.append(
-            {"benchmark": "all"} | {title(n): f"{seconds.get(n, 0):.0f} s" for n in METHODS}
-        )
+        total = data.groupby("method").seconds.sum()
+        rows.append({"benchmark": "all"} | {title(n): f"{total.get(n, 0):.0f} s" for n in METHODS})
     note = (
         "Seconds of all folds, for WSC-PML with all pairs of alpha and beta, and the peak of "
         "memory beyond imports and data. Folds run side by side, so that on two cores a column "
@@ -559,7 +561,7 @@ def effort(study: Study) -> Table:
     return Table("effort", "Time and memory", note, data, _frame(rows))
 
 
-def summary(study: Study) -> str:
+def summary(study: Results) -> str:
     """The README's table, as Markdown."""
     means, paper = study.means("average_precision"), printed("average_precision")
     entries = {

@@ -359,7 +359,7 @@ def _words(part: Artist) -> list[str]:
     return part.get_text().split() if isinstance(part, Text) else []
 
 
-def claim(study: cells.Study, part: str) -> claims.Claim:
+def claim(study: cells.Results, part: str) -> claims.Claim:
     judged = claims.judge(study, comparisons.compare_all(study))
     return next(each for each in judged if part in each.claim)
 
