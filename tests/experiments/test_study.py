@@ -482,6 +482,16 @@ def test_a_change_of_one_method_runs_its_cells_and_those_that_failed(project):
     assert unchanged == {"yeast-7 pml-ni", "yeast-9 pml-ni"}
 
 
+def test_vouching_renews_the_locks_of_stored_cells_and_makes_no_other(project):
+    path = project.path / "wscpml/methods/base.py"
+    path.write_text(path.read_text() + "\nassert True\n")
+    before = {name for name in lock(project) if name.startswith("quick")}
+    project.run(sys.executable, "-c", "from experiments import vouch; vouch.renew()")
+    changed = json.loads(project.run("dvc", "status", "--json", "experiments/dvc.yaml").stdout)
+    assert {name.partition(":")[2].partition("@")[0] for name in changed} == {"quick"}
+    assert {name for name in lock(project) if name.startswith("quick")} == before
+
+
 def test_a_lock_file_that_dvc_could_not_finish_is_as_before(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     study.LOCK.parent.mkdir()
