@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from benchmarks import dvc_stages
-from experiments.identify import code_behind, module_file
+from experiments.identify import NEVER_CHANGE_RESULTS
 from tests.conftest import ROOT, STAGES
 from wscpml import settings
+from wscpml.code_digest import CodeDigest
 from wscpml.methods import METHODS, method
 
 DVC_STAGES = dvc_stages()
@@ -20,11 +21,14 @@ COMPARED = [name for name in METHODS if name != "wsc-pml"]
 @pytest.mark.parametrize("stage", DVC_STAGES)
 def test_a_stage_depends_on_the_code_behind_it(stage):
     declared = [Path(dep) for dep in DVC_STAGES[stage]["deps"]]
-    code = code_behind(Path(f"stages/{stage}.py"))
+    excluded = NEVER_CHANGE_RESULTS | {"wscpml.settings"}  # whose values are params of the stage
+    code = CodeDigest(ROOT, ("stages", "wscpml"), excluded)
+    code.of(f"stages.{stage}", stage)
     if stage == "apply_method":
         for name in COMPARED:  # which it imports by name
-            code |= code_behind(module_file(f"wscpml.{METHODS[name].partition(':')[0]}"))
-    missing = [f for f in code if f not in declared and not set(f.parents) & set(declared)]
+            code.of(*f"wscpml.methods.{METHODS[name]}".split(":"))
+    behind = [file.relative_to(ROOT) for file in code.files]
+    missing = [f for f in behind if not {f, *f.parents} & {*declared}]
     assert missing == []
 
 
@@ -51,7 +55,7 @@ def test_the_parameters_of_the_other_methods_are_the_recommended_ones(name, monk
     monkeypatch.chdir(ROOT)
     assert settings.parameters(name) | {"random_state": None} == method(name)().get_params()
     text = Path(f"models/{name}/params.yaml").read_text()
-    module = module_file(f"wscpml.{METHODS[name].partition(':')[0]}")
+    module = f"wscpml/methods/{METHODS[name].partition(':')[0]}.py"
     assert text.startswith(f"# Parameters of {method(name).TITLE}, as recommended; {module} ")
 
 
