@@ -26,8 +26,8 @@ from tqdm import tqdm
 from benchmarks import ROOT
 from wscpml.algorithm import features, network, ridge
 from wscpml.arrays import Array, Matrix
+from wscpml.datasets.benchmarks import available, precision
 from wscpml.datasets.benchmarks import load as load_benchmark
-from wscpml.datasets.benchmarks import precision, those_here
 from wscpml.evaluation import metrics
 from wscpml.parameters import NetworkSettings, part_of
 from wscpml.randomness import stream
@@ -323,7 +323,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     settings = load(ROOT / "params.yaml")
-    names = list(those_here(["yeast-9"] if options.quick else options.names))
+    names = list(available(["yeast-9"] if options.quick else options.names))
     folds, every = (1, 10) if options.quick else (options.folds, 1)
     found: dict[str, dict[str, Rows]] = {letter: {} for letter in STUDIES}
     with threadpool_limits(1, "blas"), tqdm(total=4 * len(names), disable=None) as bar:

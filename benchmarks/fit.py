@@ -135,7 +135,7 @@ def main() -> None:
     print(
         f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
-    for name in benchmarks.those_here(names):
+    for name in benchmarks.available(names):
         with threadpool_limits(1, "blas"):  # as the stages do
             found = measure(first_folds(name, folds, settings), settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}

@@ -259,7 +259,7 @@ def main() -> None:
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
     found = {}
     with one_blas_thread():  # threads that wait would count as seconds
-        for name in tqdm(list(benchmarks.those_here(names)), disable=None, leave=False):
+        for name in tqdm(list(benchmarks.available(names)), disable=None, leave=False):
             found[name] = over_draws(name, options.quick)
     tables = zip(*(rows(name, figures) for name, figures in found.items()), strict=True)
     for head, lines in zip((RANKING, FLAGS, TRAINING_ROW), tables, strict=False):

@@ -10,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks import ROOT
-from experiments import cells, claims, comparisons, report, tables
+from experiments import ROOT, cells, claims, comparisons, report, tables
 from wscpml import artifacts
 from wscpml.errors import UserError
 from wscpml.methods.wsc_pml import AsPrinted
@@ -19,7 +18,7 @@ from wscpml.methods.wsc_pml import AsPrinted
 HERE = ROOT / "experiments"
 
 
-def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> list[tables.Table]:
+def all_tables(study: cells.Results, compared: list[comparisons.Comparison]) -> list[tables.Table]:
     """All of them, in the order of the page."""
     return [
         tables.agreement(study),
@@ -39,10 +38,10 @@ def all_tables(study: cells.Study, compared: list[comparisons.Comparison]) -> li
 
 
 def what_was_tried() -> dict[str, str]:
-    """By setting, for the report; see tried.yaml."""
+    """By benchmark, for the report; see tried.yaml."""
     tried = yaml.safe_load((HERE / "tried.yaml").read_text(encoding="utf-8")) or {}
     if unknown := [name for name in tried if name not in cells.BENCHMARKS]:
-        raise UserError(f"experiments/tried.yaml: {unknown[0]}: no such setting")
+        raise UserError(f"experiments/tried.yaml: {unknown[0]}: no such benchmark")
     return tried
 
 

@@ -1,6 +1,6 @@
-"""A cell of the study: cross-validation of one method on one setting.
+"""A cell of the study: cross-validation of one method on one benchmark.
 
-`python -m experiments.cell PART SETTING METHOD` runs one; PART is a section of params.yaml.
+`python -m experiments.cell PART BENCHMARK METHOD` runs one; PART is a section of params.yaml.
 """
 
 import argparse
@@ -35,24 +35,24 @@ class Cell:
     """Where it is in the matrix of a part of the study."""
 
     part: str
-    setting: str
+    benchmark: str
     method: str
 
     @property
     def stage(self) -> str:
         """What DVC calls it."""
-        return f"experiments/dvc.yaml:{self.part}@{self.setting}-{self.method}"
+        return f"experiments/dvc.yaml:{self.part}@{self.benchmark}-{self.method}"
 
     @property
     def path(self) -> Path:
         """Where its result is."""
-        return PLACES[self.part] / "results" / self.setting / f"{self.method}.json"
+        return PLACES[self.part] / "results" / self.benchmark / f"{self.method}.json"
 
     @property
     def size(self) -> float:
         """A rough measure of the time it takes."""
         entry, kind = (
-            REGISTRY[BENCHMARKS.get(self.setting, (self.setting, 0))[0]],
+            REGISTRY[BENCHMARKS.get(self.benchmark, (self.benchmark, 0))[0]],
             method(self.method),
         )
         points = math.prod(map(len, kind.GRID.values())) if issubclass(kind, AsPrinted) else 1
@@ -61,16 +61,18 @@ class Cell:
     def tasks(self, study: Study) -> list[Task]:
         """Its folds."""
         chosen = range(getattr(study, self.part).folds)
-        return [Task(self.setting, self.method, study.seed, study.folds, fold) for fold in chosen]
+        return [Task(self.benchmark, self.method, study.seed, study.folds, fold) for fold in chosen]
 
     def __str__(self) -> str:
-        return f"{self.setting} {self.method}"
+        return f"{self.benchmark} {self.method}"
 
 
 def cells(study: Study, part: str) -> list[Cell]:
-    """All cells of a part, setting by setting."""
+    """All cells of a part, benchmark by benchmark."""
     chosen = getattr(study, part)
-    return [Cell(part, setting, name) for setting in chosen.settings for name in chosen.methods]
+    return [
+        Cell(part, benchmark, name) for benchmark in chosen.benchmarks for name in chosen.methods
+    ]
 
 
 def result(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def result(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     error = next((each.error for each in outcomes if each.error is not None), None)
     peaks = [each.peak_memory for each in outcomes if each.peak_memory is not None]
     whole = {
-        "setting": cell.setting,
+        "benchmark": cell.benchmark,
         "method": cell.method,
         "title": method(cell.method).TITLE,
         "seed": outcomes[0].task.seed,
@@ -101,10 +103,10 @@ def keep(cell: Cell, outcomes: Sequence[Outcome], study: Study) -> dict[str, Any
 
 def log(cell: Cell, written: dict[str, Any], study: Study) -> None:
     """One MLflow run for the cell, and below it one for each fold."""
-    tags = {"part": cell.part, "setting": cell.setting, "method": cell.method}
+    tags = {"part": cell.part, "benchmark": cell.benchmark, "method": cell.method}
     if written["error"]:
         tags["error"] = written["error"]
-    params = {key: written[key] for key in ("setting", "method", "seed", "folds")}
+    params = {key: written[key] for key in ("benchmark", "method", "seed", "folds")}
     runs = written["runs"]
     best = protocols.paper(
         [run["settings"] for run in runs], [run["metrics"]["average_precision"] for run in runs]
@@ -146,14 +148,14 @@ def main() -> None:
     """Run one cell, as DVC does."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("part", choices=list(PLACES))
-    parser.add_argument("setting")
+    parser.add_argument("benchmark")
     parser.add_argument("method")
     options = parser.parse_args()
     try:
-        study, cell = load(), Cell(options.part, options.setting, options.method)
+        study, cell = load(), Cell(options.part, options.benchmark, options.method)
         if cell not in cells(study, cell.part):
             raise UserError(
-                f"{cell}: no such cell; setting and method must be in section {cell.part} of "
+                f"{cell}: no such cell; benchmark and method must be in section {cell.part} of "
                 "experiments/params.yaml"
             )
         ((_, outcomes),) = pool.run_cells([cell.tasks(study)], study.scheduler)

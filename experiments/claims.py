@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from benchmarks.agreement import printed
 from experiments import tables
 from experiments.cells import (
     BENCHMARKS,
@@ -17,11 +16,11 @@ from experiments.cells import (
     PRINTED_METRICS,
     VARIANTS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.comparisons import THE_PAPERS, Comparison
-from experiments.errata import in_print
+from experiments.paper import in_print, printed
 from wscpml.evaluation import statistics
 from wscpml.methods.wsc_pml import AsPrinted
 
@@ -40,7 +39,7 @@ class Claim:
     figures: str
 
 
-def judge(study: Study, comparisons: list[Comparison]) -> list[Claim]:
+def judge(study: Results, comparisons: list[Comparison]) -> list[Claim]:
     """A verdict per claim."""
     of_paper = {c.metric: c for c in comparisons if (c.group, c.protocol) == (THE_PAPERS, "paper")}
     return [
@@ -62,7 +61,7 @@ def judge(study: Study, comparisons: list[Comparison]) -> list[Claim]:
 
 
 def _verdict(holds: bool, seen: int, wanted: int = len(BENCHMARKS)) -> str:
-    """Of a claim that was looked at in some of the paper's settings."""
+    """Of a claim that was looked at in some of the paper's benchmarks."""
     if 2 * seen < wanted:
         return UNTESTED
     return HOLDS if holds else FAILS
@@ -76,30 +75,31 @@ def _in(counts: dict[str, str]) -> str:
     return "; ".join(f"{METRICS[metric].title.lower()} {told}" for metric, told in counts.items())
 
 
-def _reproduced(study: Study, metric: str) -> Claim:
+def _reproduced(study: Results, metric: str) -> Claim:
     """Judged where it is nearest to what the paper's authors do; on our features beside it."""
     claim = f"{METRICS[metric].title} of WSC-PML is as printed."
     rule = (
         "by the paper's protocol, with the scaling and kernel of its authors' group, 18 of 22 "
-        "settings, or as large a share of those measured, are within one printed standard "
+        "benchmarks, or as large a share of those measured, are within one printed standard "
         "deviation of the printed mean"
     )
-    within, settings = study.within_one(metric, GROUP_FEATURES)
+    within, benchmarks = study.within_one(metric, GROUP_FEATURES)
     places = {"with the group's scaling and kernel": GROUP_FEATURES, "on our features": WSC}
     told = [f"{place} {near}" for place, e in places.items() if (near := _near(study, metric, e))]
     if not told:
         return _too_little(claim, rule, "WSC-PML is")
-    verdict = _verdict(22 * within >= 18 * settings, settings)
+    verdict = _verdict(22 * within >= 18 * benchmarks, benchmarks)
     return Claim(claim, rule, verdict, "; ".join(told))
 
 
-def _near(study: Study, metric: str, entry: str) -> str:
+def _near(study: Results, metric: str, entry: str) -> str:
     """How near to the printed means, in printed standard deviations; empty if not measured."""
-    within, settings = study.within_one(metric, entry)
-    if not settings:
+    within, benchmarks = study.within_one(metric, entry)
+    if not benchmarks:
         return ""
     apart = study.difference(metric, entry)
-    told = f"{within} of {settings} settings are, median difference {tables.signed(apart.median())}"
+    middle = tables.signed(apart.median())
+    told = f"{within} of {benchmarks} benchmarks are, median difference {middle}"
     outside = [f"{name} {tables.signed(value)}" for name, value in apart[apart.abs() > 1].items()]
     return f"{told}, outside {', '.join(outside)}" if outside else told
 
@@ -121,7 +121,7 @@ def _on_ranks(
     whole = len(tested) == len(METRICS) and not any(c.left_out for c in tested.values())
     seen = min(len(c.scores) for c in tested.values()) if whole else 0
     first = next(iter(tested.values()))
-    scope = f"{first.scores.shape[1]} methods, {len(first.scores)} settings"
+    scope = f"{first.scores.shape[1]} methods, {len(first.scores)} benchmarks"
     if first.left_out:
         scope += f", without {', '.join(title(name) for name in first.left_out)}"
     return Claim(claim, rule, _verdict(holds, seen), f"{figures} ({scope})")
@@ -131,7 +131,7 @@ def _ranks(of_paper: dict[str, Comparison]) -> list[Claim]:
     share = in_print("share of cases where WSC-PML is best")
     most = _connected_in_print()
     rules: dict[str, tuple[str, Callable[[dict[str, Comparison]], Judged]]] = {
-        f"Over all metrics and settings, WSC-PML is best in {share:.1%} of the cases.": (
+        f"Over all metrics and benchmarks, WSC-PML is best in {share:.1%} of the cases.": (
             f"best of the paper's seven in {share:.1%} of the cases or more",
             lambda tested: _best_share(tested, share),
         ),
@@ -167,7 +167,7 @@ def _best_share(tested: dict[str, Comparison], share: float) -> Judged:
 def _best_ranks(tested: dict[str, Comparison]) -> Judged:
     told = {}
     for metric, c in tested.items():
-        first = c.ranks.idxmin()
+        first = str(c.ranks.idxmin())
         told[metric] = f"{c.ranks[WSC]:.2f}"
         if first != WSC:
             told[metric] += f", behind {title(first)} {c.ranks[first]:.2f}"
@@ -214,20 +214,20 @@ def _prototype_methods(tested: dict[str, Comparison]) -> Judged:
     return all({*names} <= {*c.beaten} for c in tested.values()), figures
 
 
-def _ablation(study: Study) -> list[Claim]:
+def _ablation(study: Results) -> list[Claim]:
     means = study.means("average_precision")[[*VARIANTS]].rename(columns=VARIANTS).dropna()
     others = ["NC", "ND", "NWS"]
     rules = {
         "Each part of WSC-PML contributes: Full is better than NC, ND and NWS on every set.": (
-            "Full has the highest average precision on every setting of the ablation",
+            "Full has the highest average precision on every benchmark of the ablation",
             means.idxmax(axis=1) == "Full",
         ),
         "Clustering is essential: NC, without it, is the poorest on every set.": (
-            "NC has the lowest average precision on every setting of the ablation",
+            "NC has the lowest average precision on every benchmark of the ablation",
             means.drop(columns="NC").min(axis=1) > means.NC,
         ),
         "Without weak supervision alone (NWS) it is still better than without more (NC, ND).": (
-            "NWS is above NC and ND on every setting of the ablation",
+            "NWS is above NC and ND on every benchmark of the ablation",
             means[others].idxmax(axis=1) == "NWS",
         ),
     }
@@ -242,23 +242,23 @@ def _ablation(study: Study) -> list[Claim]:
 
 
 def _on(so: pd.Series, means: pd.DataFrame) -> str:
-    told = f"on {int(so.sum())} of {len(so)} settings"
-    for setting, row in means[~so].iterrows():
+    told = f"on {int(so.sum())} of {len(so)} benchmarks"
+    for benchmark, row in means[~so].iterrows():
         figures = ", ".join(f"{name} {value:.3f}" for name, value in row.items())
-        told += f"; not on {setting}: {figures}"
+        told += f"; not on {benchmark}: {figures}"
     return told
 
 
-def _whole_grids(study: Study) -> pd.DataFrame:
+def _whole_grids(study: Results) -> pd.DataFrame:
     """Rows of the sensitivity table whose grid has all pairs."""
     data = tables.sensitivity(study).data
     pairs = len(AsPrinted.GRID["alpha"]) * len(AsPrinted.GRID["beta"])
     return data[data.pairs == pairs] if len(data) else data
 
 
-def _moderate_best(study: Study) -> Claim:
+def _moderate_best(study: Results) -> Claim:
     claim = "WSC-PML is best where alpha and beta are moderate, from 0.1 to 10."
-    rule = "on more than half of the settings the best pair, or one equal to it, is moderate"
+    rule = "on more than half of the benchmarks the best pair, or one equal to it, is moderate"
     found = _whole_grids(study)
     if found.empty:
         return _too_little(claim, rule, "the grid of alpha and beta is")
@@ -266,38 +266,38 @@ def _moderate_best(study: Study) -> Claim:
     best = found[["alpha", "beta"]].value_counts()
     alpha, beta = best.index[0]
     figures = (
-        f"on {int(moderate.sum())} of {len(found)} settings; the pair that is best most often is "
+        f"on {int(moderate.sum())} of {len(found)} benchmarks; the pair that is best most often is "
         f"alpha {alpha:g}, beta {beta:g}, on {int(best.iloc[0])}"
     )
     return Claim(claim, rule, _verdict(bool(2 * moderate.sum() > len(found)), len(found)), figures)
 
 
-def _stable(study: Study) -> Claim:
+def _stable(study: Results) -> Claim:
     claim = "WSC-PML is stable over a wide range of alpha and beta; only extreme values hurt."
     rule = (
-        "on every setting all nine moderate pairs are at most one printed standard deviation below "
-        "the best pair"
+        "on every benchmark all nine moderate pairs are at most one printed standard deviation "
+        "below the best pair"
     )
     found = _whole_grids(study)
     if found.empty:
         return _too_little(claim, rule, "the grid of alpha and beta is")
     steady = found["moderate near"] == found["moderate pairs"]
-    figures = f"on {int(steady.sum())} of {len(found)} settings"
+    figures = f"on {int(steady.sum())} of {len(found)} benchmarks"
     if not steady.all():
-        figures += f"; not on {', '.join(found.setting[~steady])}"
+        figures += f"; not on {', '.join(found.benchmark[~steady])}"
     share = found.near.sum() / found.pairs.sum()
     figures += f"; of all pairs, extreme ones among them, {share:.0%} are as near"
     return Claim(claim, rule, _verdict(bool(steady.all()), len(found)), figures)
 
 
-def _courses(study: Study) -> pd.DataFrame:
+def _courses(study: Results) -> pd.DataFrame:
     return tables.convergence(study, AsPrinted().tolerance).data
 
 
-def _iterations(study: Study) -> Claim:
+def _iterations(study: Results) -> Claim:
     claim = "The clustering converges within 10 to 20 iterations on most data sets."
     rule = (
-        f"on more than half of the settings {MOST_ITERATIONS} iterations or fewer bring the "
+        f"on more than half of the benchmarks {MOST_ITERATIONS} iterations or fewer bring the "
         f"relative change of F below {AsPrinted().tolerance:g}"
     )
     found = _courses(study)
@@ -305,7 +305,7 @@ def _iterations(study: Study) -> Claim:
         return _too_little(claim, rule, "the convergence is")
     taken = found["converged after"].dropna()
     soon = int((taken <= MOST_ITERATIONS).sum())
-    figures = f"on {soon} of {len(found)} settings"
+    figures = f"on {soon} of {len(found)} benchmarks"
     if len(taken):
         figures += f"; iterations from {taken.min()} to {taken.max()}"
     if len(taken) < len(found):
@@ -313,20 +313,20 @@ def _iterations(study: Study) -> Claim:
     return Claim(claim, rule, _verdict(2 * soon > len(found), len(found)), figures)
 
 
-def _descent(study: Study) -> Claim:
+def _descent(study: Results) -> Claim:
     claim = "The updates are an alternating minimisation (so the objective never rises)."
-    rule = "the objective of Eq. 10 rises on no setting; docs/errata.md has why it may"
+    rule = "the objective of Eq. 10 rises on no benchmark; docs/errata.md has why it may"
     found = _courses(study)
     if found.empty:
         return _too_little(claim, rule, "the convergence is")
     rising = found[found.rises > 0]
-    figures = f"it rises on {len(rising)} of {len(found)} settings"
+    figures = f"it rises on {len(rising)} of {len(found)} benchmarks"
     if len(rising):
-        figures += f": {', '.join(rising.setting)}"
+        figures += f": {', '.join(rising.benchmark)}"
     return Claim(claim, rule, _verdict(rising.empty, len(found)), figures)
 
 
-def _cost(study: Study) -> Claim:
+def _cost(study: Results) -> Claim:
     claim = "The time is O(T nqd): an iteration is linear in rows, labels and features."
     rule = f"the time of an iteration grows with each to an exponent of at most {LINEAR}"
     exponents = {axis: tables.exponent(sizes) for axis, sizes in study.cost.items()}

@@ -1,11 +1,11 @@
-"""Methods against each other over the settings where all of them were measured."""
+"""Methods against each other over the benchmarks where all of them were measured."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
 
-from experiments.cells import HONEST, LEARNERS, METRICS, SEVEN, WSC, Study
+from experiments.cells import HONEST, LEARNERS, METRICS, SEVEN, WSC, Results
 from wscpml.evaluation import statistics
 
 THE_PAPERS, ALL = "the paper's seven", "all but Oracle"  # which is no rival but the ceiling
@@ -20,8 +20,8 @@ class Comparison:
     group: str
     protocol: str
     metric: str
-    scores: pd.DataFrame  # a row per setting that all methods have
-    left_out: list[str]  # methods with figures on less than half of the settings
+    scores: pd.DataFrame  # a row per benchmark that all methods have
+    left_out: list[str]  # methods with figures on less than half of the benchmarks
 
     @property
     def testable(self) -> bool:
@@ -29,9 +29,14 @@ class Comparison:
         return WSC in self.scores and self.scores.shape[1] >= 3 and len(self.scores) >= 2
 
     @property
+    def methods(self) -> list[str]:
+        """Those compared."""
+        return [str(name) for name in self.scores]
+
+    @property
     def rivals(self) -> list[str]:
         """The other methods."""
-        return [name for name in self.scores if name != WSC]
+        return [name for name in self.methods if name != WSC]
 
     @cached_property
     def ranks(self) -> pd.Series:
@@ -66,14 +71,14 @@ class Comparison:
 
     @property
     def best(self) -> pd.Series:
-        """In how many settings each method has the best figure, alone or with others."""
+        """In how many benchmarks each method has the best figure, alone or with others."""
         higher = METRICS[self.metric].higher_is_better
         top = self.scores.max(axis=1) if higher else self.scores.min(axis=1)
         return self.scores.eq(top, axis=0).sum()
 
 
-def compare(study: Study, group: str, protocol: str, metric: str) -> Comparison:
-    """The methods of a group that have figures on half of the settings measured, or more."""
+def compare(study: Results, group: str, protocol: str, metric: str) -> Comparison:
+    """The methods of a group that have figures on half of the benchmarks measured, or more."""
     means = study.means(metric)
     names = {PROTOCOLS[protocol] if name == WSC else name: name for name in GROUPS[group]}
     table = means.loc[study.measured, list(names)].rename(columns=names)
@@ -83,11 +88,11 @@ def compare(study: Study, group: str, protocol: str, metric: str) -> Comparison:
         protocol,
         metric,
         scores=table.loc[:, enough].dropna(),
-        left_out=[name for name in table if not enough[name]],
+        left_out=[name for name in names.values() if not enough[name]],
     )
 
 
-def compare_all(study: Study) -> list[Comparison]:
+def compare_all(study: Results) -> list[Comparison]:
     """Both groups under both protocols, by all metrics."""
     return [
         compare(study, group, protocol, metric)

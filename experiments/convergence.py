@@ -1,38 +1,38 @@
-"""The course of the clustering on a setting: `python -m experiments.convergence SETTING`."""
+"""The course of the clustering on a benchmark: `python -m experiments.convergence BENCHMARK`."""
 
 import sys
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from experiments.settings import load
 from experiments.tidy import tidy
 from wscpml import artifacts
-from wscpml.algorithm import features
+from wscpml.algorithm import composition, features
 from wscpml.datasets import benchmarks
+from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
-from wscpml.methods.wsc_pml import AsPrinted
+from wscpml.parameters import ClusteringSettings, FeatureSettings, WeakSupervisionSettings
 
 
-def course(setting: str, seed: int, folds: int) -> dict[str, Any]:
+def course(benchmark: str, seed: int, folds: int) -> dict[str, Any]:
     """Objective and change per iteration on the rows outside fold 0, at the default settings."""
-    given, method = benchmarks.load(setting, seed, folds), AsPrinted()
+    given = benchmarks.load(benchmark, seed, folds)
     train = given.fold != 0
     X, Y = given.X[train], given.candidates[train]
-    with threadpool_limits(1, "blas"):
-        scaled = features.fit_scaling(X, method.scaling).scale(X)
-        found = method._cluster(scaled, Y, method._confidence(scaled, Y))
+    with one_blas_thread():
+        scaled = features.fit_scaling(X, FeatureSettings().scaling).scale(X)
+        B = composition.supervise(scaled, Y, WeakSupervisionSettings())
+        found = composition.cluster(scaled, Y, B, ClusteringSettings())
     columns = {str(name): values.tolist() for name, values in found.course.items()}
-    return {"setting": setting} | columns
+    return {"benchmark": benchmark} | columns
 
 
 def main() -> None:
-    """Write the setting's convergence.json."""
+    """Write the benchmark's convergence.json."""
     try:
-        (setting,) = sys.argv[1:]
+        (benchmark,) = sys.argv[1:]
         study = load()
-        found = course(setting, study.seed, study.folds)
-        artifacts.write(f"experiments/results/{setting}/convergence.json", tidy(found))
+        found = course(benchmark, study.seed, study.folds)
+        artifacts.write(f"experiments/results/{benchmark}/convergence.json", tidy(found))
     except UserError as mistake:
         sys.exit(str(mistake))
 

@@ -4,7 +4,6 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from experiments.tidy import tidy
@@ -51,7 +50,7 @@ def measure(base: Size) -> dict[str, list[list[float]]]:
         for factor in FACTORS
     ]
     found: dict[str, list[list[float]]] = {axis: [] for axis in Size._fields}
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         seconds(base)  # what is imported late is, by now
         for axis, size in tqdm(sizes, desc="cost", disable=None, leave=False):
             found[axis].append([getattr(size, axis), seconds(size)])

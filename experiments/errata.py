@@ -10,18 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linprog
 
-from benchmarks import ROOT
-from benchmarks.agreement import printed
+from experiments.paper import in_print, printed
 from wscpml.algorithm import clustering, prototypes, weak_supervision
 from wscpml.arrays import Array
 from wscpml.datasets import noise
 from wscpml.evaluation import statistics
-
-
-def in_print(quantity: str) -> float:
-    """A figure of docs/paper/statistics.csv."""
-    table = pd.read_csv(ROOT / "docs/paper/statistics.csv", index_col="quantity")
-    return float(table.printed[quantity])
 
 
 def membership_step() -> list[str]:
@@ -43,7 +36,7 @@ def membership_step() -> list[str]:
 
 
 def _small_data() -> tuple[Array, Array, Array]:
-    """Features, candidates and their confidence."""
+    """Features, candidates and their weak supervision."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     Y = noise.pad_candidates((X[:, :4] > 0.5).astype(np.uint8), 3, rng)
@@ -81,7 +74,7 @@ def friedman_statistics() -> list[str]:
     lines = []
     for metric in ("average_precision", "ranking_loss"):
         found = statistics.friedman(_printed_means(metric))
-        n, k, chi = found.settings, found.methods, found.chi_square
+        n, k, chi = found.benchmarks, found.methods, found.chi_square
         corrected = (n - 1) * chi / (n * (k - 1) - chi)
         lines.append(
             f"{metric:18} F_F {found.f_f:.2f}, corrected for ties {corrected:.2f}"
@@ -94,24 +87,24 @@ def repeated_row() -> list[str]:
     """The ablation's Full beside the main table's WSC-PML."""
     full, main = printed("ablation"), printed("average_precision")
     lines = []
-    for setting in [*full.index, "birds-4"]:
-        row = main.loc[setting]
-        line = f"{setting:14} Table 2: {row['WSC-PML mean']:.3f} ± {row['WSC-PML std']:.3f}"
-        if setting in full.index:
-            row = full.loc[setting]
+    for benchmark in [*full.index, "birds-4"]:
+        row = main.loc[benchmark]
+        line = f"{benchmark:14} Table 2: {row['WSC-PML mean']:.3f} ± {row['WSC-PML std']:.3f}"
+        if benchmark in full.index:
+            row = full.loc[benchmark]
             line += f"  Table 5: {row['Full mean']:.3f} ± {row['Full std']:.3f}"
         lines.append(line)
     return lines
 
 
-def confidence_off_candidates() -> list[str]:
+def supervision_off_candidates() -> list[str]:
     """The supervision term of Eq. 10 with B as in Eq. 4 and as in Algorithm 1."""
     _, Y, B = _small_data()
     everywhere = np.where(Y == 1, B, 1 - Y.mean(axis=1, keepdims=True))
     F = np.random.default_rng(0).uniform(0.1, 1, Y.shape)
     terms = [float((b * Y * np.log(F)).sum()) for b in (B, everywhere)]
     return [
-        f"non-candidates with a confidence  {int((everywhere[Y == 0] > 0).sum())}",
+        f"non-candidates with supervision   {int((everywhere[Y == 0] > 0).sum())}",
         f"sum B y ln f, Eq. 4 {terms[0]:.3f}, Algorithm 1 {terms[1]:.3f}",
     ]
 
@@ -122,7 +115,7 @@ ERRATA: dict[str, Callable[[], list[str]]] = {
     "The critical values are swapped": swapped_statistics,
     "F_F does not follow from the printed tables": friedman_statistics,
     "A row of the ablation belongs to another setting": repeated_row,
-    "Confidence where there is no candidate": confidence_off_candidates,
+    "Weak supervision where there is no candidate": supervision_off_candidates,
 }
 
 

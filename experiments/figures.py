@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from benchmarks.agreement import printed
-from experiments.cells import METRICS, WSC, Study, title
+from experiments.cells import METRICS, WSC, Results, title
 from experiments.comparisons import Comparison
+from experiments.paper import printed
 from experiments.tables import MODERATE, exponent
 
 OURS, OTHER, QUIET = "#c2410c", "#4c72b0", "#6b7280"
@@ -32,7 +32,7 @@ def critical_differences(comparison: Comparison) -> Figure:
     """Mean ranks; those joined by a bar do not differ significantly."""
     from scikit_posthocs import critical_difference_diagram
 
-    names = {name: title(name) for name in comparison.scores}
+    names = {name: title(name) for name in comparison.methods}
     ranks = comparison.ranks.rename(names)
     p = comparison.nemenyi.rename(index=names, columns=names)
     colours = {name: OURS if name == names[WSC] else QUIET for name in ranks.index}
@@ -70,27 +70,27 @@ def critical_differences(comparison: Comparison) -> Figure:
     return figure
 
 
-def heat_map(study: Study, setting: str) -> Figure:
+def heat_map(study: Results, benchmark: str) -> Figure:
     """Average precision over the grid of alpha and beta, coloured by its distance from the best."""
-    grid = study.grid[study.grid.setting == setting]
+    grid = study.grid[study.grid.benchmark == benchmark]
     table = grid.pivot_table("average_precision", "alpha", "beta")
-    deviation = printed("average_precision").loc[setting, "WSC-PML std"]
-    apart = (table - table.max(axis=None)) / deviation
+    deviation = printed("average_precision")["WSC-PML std"][benchmark]
+    precision = table.to_numpy(float)
+    apart = (precision - np.nanmax(precision)) / deviation
     figure = Figure(figsize=(3.3, 3.1), layout="constrained")
     axis = figure.subplots()
     axis.imshow(apart, cmap="Blues", vmin=-2, vmax=0.6, origin="lower")
-    for row, column in np.ndindex(table.shape):
-        value, far = table.iloc[row, column], apart.iloc[row, column]
+    for (row, column), value in np.ndenumerate(precision):
         if not np.isnan(value):
-            ink = "white" if far > -0.5 else "black"
+            ink = "white" if apart[row, column] > -0.5 else "black"
             axis.text(column, row, f"{value:.3f}", ha="center", va="center", color=ink, fontsize=8)
-    row, column = np.unravel_index(np.nanargmax(table), table.shape)
+    row, column = np.unravel_index(np.nanargmax(precision), table.shape)
     axis.add_patch(
         Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OURS, linewidth=2.5)
     )
     axis.set_xticks(range(table.shape[1]), [f"{value:g}" for value in table.columns])
     axis.set_yticks(range(table.shape[0]), [f"{value:g}" for value in table.index])
-    axis.set(title=setting, xlabel="beta", ylabel="alpha")
+    axis.set(title=benchmark, xlabel="beta", ylabel="alpha")
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     places = [
@@ -108,10 +108,10 @@ def convergence(courses: dict[str, pd.DataFrame], dataset: str, tolerance: float
     """Objective and change per iteration, of a data set with each number of candidates."""
     figure = Figure(figsize=(3.9, 4.2), layout="constrained")
     upper, lower = figure.subplots(2, sharex=True)
-    for (setting, course), colour in zip(
+    for (benchmark, course), colour in zip(
         courses.items(), LEVELS if len(courses) > 1 else [OTHER], strict=False
     ):
-        label = setting.removeprefix(f"{dataset}-")
+        label = benchmark.removeprefix(f"{dataset}-")
         start = abs(course.objective.iloc[0]) or 1.0
         for axis, values in ((upper, course.objective / start), (lower, course.change)):
             axis.plot(course.iteration, values, marker="o", markersize=3, color=colour, label=label)

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 import torch  # noqa: F401 - imported late, it would count as memory of the method that needs it
-from threadpoolctl import threadpool_limits
 
 from wscpml.arrays import Array
 from wscpml.datasets import benchmarks
+from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 from wscpml.evaluation import memory, metrics
 from wscpml.methods import method
@@ -20,9 +20,9 @@ from wscpml.methods.base import Scored
 
 @dataclass(frozen=True)
 class Task:
-    """A method on one fold of a setting."""
+    """A method on one fold of a benchmark."""
 
-    setting: str
+    benchmark: str
     method: str
     seed: int
     folds: int  # that the rows are dealt into
@@ -43,7 +43,7 @@ class Outcome:
 def run(task: Task) -> Outcome:
     """Fit and measure; whatever goes wrong is an outcome too."""
     try:
-        with threadpool_limits(1, "blas"):  # workers are as many as there are cores
+        with one_blas_thread():  # workers are as many as there are cores
             return _run(task)
     except UserError as mistake:
         return Outcome(task, error=str(mistake))
@@ -54,7 +54,7 @@ def run(task: Task) -> Outcome:
 
 
 def _run(task: Task) -> Outcome:
-    given = load(task.setting, task.seed, task.folds)
+    given = load(task.benchmark, task.seed, task.folds)
     kind, test = method(task.method), given.fold == task.fold
     labels = given.truth if kind.NEEDS_TRUTH else given.candidates
     on_linux = sys.platform == "linux"
@@ -78,9 +78,9 @@ def _run(task: Task) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def load(setting: str, seed: int, folds: int) -> benchmarks.Benchmark:
-    """The setting, which stays in memory until another is asked for."""
-    return benchmarks.load(setting, seed, folds)
+def load(benchmark: str, seed: int, folds: int) -> benchmarks.Benchmark:
+    """The benchmark, which stays in memory until another is asked for."""
+    return benchmarks.load(benchmark, seed, folds)
 
 
 def measure(truth: Array, scored: Scored) -> dict[str, float | None]:

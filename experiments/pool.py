@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
 
 from experiments import folds
 from experiments.folds import Outcome, Task

@@ -15,7 +15,7 @@ from experiments.cells import (
     METRICS,
     PRINTED_METRICS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.claims import FAILS, HOLDS, UNTESTED, Claim
@@ -28,7 +28,7 @@ VERDICTS = {HOLDS: "hold", FAILS: "do not hold", UNTESTED: "could not be tested"
 
 
 def page(
-    study: Study,
+    study: Results,
     comparisons: list[Comparison],
     claims: list[Claim],
     all_tables: list[tables.Table],
@@ -65,7 +65,7 @@ def page(
             if "a subset" in REGISTRY[DATASETS[name]].note and name in study.measured
         },
         missing={
-            title(name): ", ".join(gaps) if len(gaps) < len(available) else "all settings"
+            title(name): ", ".join(gaps) if len(gaps) < len(available) else "all benchmarks"
             for name, gaps in study.missing.items()
         },
         far={
@@ -80,7 +80,7 @@ def page(
         heat_maps={
             name: figures.svg(figures.heat_map(study, name))
             for name in BENCHMARKS
-            if name in set(study.grid.setting)
+            if name in set(study.grid.benchmark)
         },
         courses=_courses(study),
         costs={axis: figures.svg(figures.cost(axis, sizes)) for axis, sizes in study.cost.items()},
@@ -111,7 +111,7 @@ def table(each: tables.Table) -> Markup:
     ).format(head, lines)
 
 
-def _counted(study: Study, column: str) -> str:
+def _counted(study: Results, column: str) -> str:
     counts = study.cells[column].value_counts().sort_index()
     if len(counts) == 1:
         return str(counts.index[0])
@@ -122,7 +122,7 @@ def _diagrams(comparisons: list[Comparison], group: str, protocol: str) -> list[
     return [
         {
             "metric": METRICS[c.metric].title,
-            "settings": len(c.scores),
+            "benchmarks": len(c.scores),
             "methods": c.scores.shape[1],
             "left_out": [title(name) for name in c.left_out],
             "image": figures.svg(figures.critical_differences(c)) if c.testable else None,
@@ -132,12 +132,12 @@ def _diagrams(comparisons: list[Comparison], group: str, protocol: str) -> list[
     ]
 
 
-def _courses(study: Study) -> dict[str, str]:
+def _courses(study: Results) -> dict[str, str]:
     """A picture per data set."""
-    by_dataset: dict[str, dict[str, object]] = {}
-    for setting in BENCHMARKS:
-        if setting in study.convergence:
-            by_dataset.setdefault(DATASETS[setting], {})[setting] = study.convergence[setting]
+    by_dataset: dict[str, dict[str, pd.DataFrame]] = {}
+    for benchmark in BENCHMARKS:
+        if benchmark in study.convergence:
+            by_dataset.setdefault(DATASETS[benchmark], {})[benchmark] = study.convergence[benchmark]
     tolerance = AsPrinted().tolerance
     return {
         dataset: figures.svg(figures.convergence(courses, dataset, tolerance))
@@ -145,7 +145,7 @@ def _courses(study: Study) -> dict[str, str]:
     }
 
 
-def beyond(study: Study) -> list[str]:
+def beyond(study: Results) -> list[str]:
     """What the paper does not ask: plain methods, choosing without the truth, the ceiling."""
     means = study.means("average_precision")
     lines = []
@@ -156,7 +156,7 @@ def beyond(study: Study) -> list[str]:
                 ahead = int((both[entry] > both[rival]).sum())
                 lines.append(
                     f"By the {protocol} protocol WSC-PML has a higher average precision than "
-                    f"{title(rival)} on {ahead} of {len(both)} settings; "
+                    f"{title(rival)} on {ahead} of {len(both)} benchmarks; "
                     f"mean difference {(both[entry] - both[rival]).mean():+.3f}."
                 )
     both = means[[WSC, HONEST]].dropna()
@@ -164,13 +164,13 @@ def beyond(study: Study) -> list[str]:
         cost = (both[WSC] - both[HONEST]).mean()
         lines.append(
             f"Choosing alpha and beta on the test folds, as the paper's protocol does, is worth "
-            f"{cost:+.3f} of average precision, the mean over {len(both)} settings."
+            f"{cost:+.3f} of average precision, the mean over {len(both)} benchmarks."
         )
     ceiling = means[[WSC, "oracle"]].dropna()
     if len(ceiling):
         gap = (ceiling["oracle"] - ceiling[WSC]).mean()
         lines.append(
             f"Trained on the true labels, the same networks (Oracle) are {gap:+.3f} ahead, the "
-            f"mean over {len(ceiling)} settings."
+            f"mean over {len(ceiling)} benchmarks."
         )
     return lines

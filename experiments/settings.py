@@ -14,7 +14,7 @@ PATH = Path("experiments/params.yaml")
 KNOWN = [name for name, entry in REGISTRY.items() if not entry.levels] + list(BENCHMARKS)
 
 
-def _setting(value: str) -> str:
+def _benchmark(value: str) -> str:
     if value not in KNOWN:
         raise ValueError(f"must be one of {', '.join(KNOWN)}")
     return value
@@ -27,10 +27,10 @@ def _method(value: str) -> str:
 
 
 class Part(Section):
-    """A matrix of settings and methods."""
+    """A matrix of benchmarks and methods."""
 
     folds: Count
-    settings: list[Annotated[str, AfterValidator(_setting)]]
+    benchmarks: list[Annotated[str, AfterValidator(_benchmark)]]
     methods: list[Annotated[str, AfterValidator(_method)]]
 
 

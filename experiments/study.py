@@ -84,13 +84,13 @@ def sweep(wanted: Sequence[Cell], study: Study) -> dict[Cell, str]:
 def main() -> None:
     """Run the study; the exit status is 0 only if nothing failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a few folds of a few settings")
+    parser.add_argument("--quick", action="store_true", help="a few folds of a few benchmarks")
     quick = parser.parse_args().quick
     parts = ["quick"] if quick else ["full", "ablation", "features"]
     try:
         study = load()
         for name in () if quick else KNOWN:
-            if name not in study.full.settings:
+            if name not in study.full.benchmarks:
                 print(f"{name}: is left out of {PIPELINE} ({REGISTRY[name].note})")
         tracking.prepare(study.experiment)
         mend_lock()

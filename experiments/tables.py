@@ -1,27 +1,27 @@
 """The study's tables: for programs as CSV, for people as Markdown, LaTeX and HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
     BENCHMARKS,
     GROUP_FEATURES,
     HONEST,
     LEARNERS,
     METRICS,
+    PAIR,
     PRINTED_METRICS,
     SEVEN,
     VARIANTS,
     WSC,
-    Study,
+    Results,
     title,
 )
 from experiments.comparisons import ALL, PROTOCOLS, THE_PAPERS, Comparison
-from experiments.errata import in_print
+from experiments.paper import PRINTED_AS, in_print, printed
 from wscpml.methods import METHODS
 
 ENTRIES = [WSC, HONEST, *(name for name in METHODS if name != WSC)]
@@ -65,7 +65,7 @@ class Table:
                 *(f"% {line}" for line in self.note.splitlines()),
                 rf"\begin{{tabular}}{{l{'c' * (text.shape[1] - 1)}}}",
                 r"\toprule",
-                " & ".join(map(_latex, text)) + r" \\",
+                " & ".join(_latex(str(name)) for name in text) + r" \\",
                 r"\midrule",
                 *rows,
                 r"\bottomrule",
@@ -77,7 +77,11 @@ class Table:
 
 def markdown(text: pd.DataFrame) -> str:
     """A table of text as Markdown."""
-    rows = [list(text), ["---"] * text.shape[1], *text.to_numpy().tolist()]
+    rows: list[list[str]] = [
+        list(map(str, text)),
+        ["---"] * text.shape[1],
+        *text.to_numpy().tolist(),
+    ]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
@@ -89,23 +93,23 @@ def _latex(text: str) -> str:
     return text
 
 
-def _frame(rows: Iterable[dict[str, object]]) -> pd.DataFrame:
+def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     return pd.DataFrame(list(rows))
 
 
-def metric_table(study: Study, metric: str) -> Table:
-    """Every method on every setting, beside the paper's figures where it prints them."""
+def metric_table(study: Results, metric: str) -> Table:
+    """Every method on every benchmark, beside the paper's figures where it prints them."""
     means, deviations = study.means(metric), study.deviations(metric)
-    data = pd.DataFrame({"setting": BENCHMARKS}, index=BENCHMARKS)
+    data = pd.DataFrame({"benchmark": BENCHMARKS}, index=BENCHMARKS)
     shown = data.copy()
     for entry in ENTRIES:
         name = title(entry)
         data[f"{name} mean"], data[f"{name} std"] = means[entry], deviations[entry]
         text = [
-            study.state(setting, entry)
-            if np.isnan(means.loc[setting, entry])
-            else _plus_minus(means.loc[setting, entry], deviations.loc[setting, entry])
-            for setting in BENCHMARKS
+            study.state(benchmark, entry)
+            if np.isnan(means.loc[benchmark, entry])
+            else _plus_minus(means.loc[benchmark, entry], deviations.loc[benchmark, entry])
+            for benchmark in BENCHMARKS
         ]
         if metric in PRINTED_METRICS and entry in [*SEVEN, HONEST]:
             paper = printed(metric)[f"{PRINTED_AS.get(entry, title(WSC))} mean"]
@@ -113,15 +117,16 @@ def metric_table(study: Study, metric: str) -> Table:
             data[f"{name} printed mean"] = paper
             data[f"{name} difference"] = apart
             text = [
-                f"{ours} [{paper[setting]:.3f}{signed(apart[setting], ', ')}]"
-                for setting, ours in zip(BENCHMARKS, text, strict=True)
+                f"{ours} [{paper[benchmark]:.3f}{signed(apart[benchmark], ', ')}]"
+                for benchmark, ours in zip(BENCHMARKS, text, strict=True)
             ]
         shown[name] = text
-    rivals = means[[WSC, HONEST, *(name for name in LEARNERS if name != WSC)]]
+    compared = [WSC, HONEST, *(name for name in LEARNERS if name != WSC)]
+    rivals = means[compared]
     higher = METRICS[metric].higher_is_better
     top = rivals.max(axis=1) if higher else rivals.min(axis=1)
     bold = pd.DataFrame(False, shown.index, shown.columns)
-    for entry in rivals:
+    for entry in compared:
         bold[title(entry)] = rivals[entry] == top
     brackets = (
         " In brackets: the paper's mean, and ours less that in the paper's standard deviations."
@@ -144,28 +149,28 @@ def signed(value: float, before: str = "", digits: int = 1) -> str:
     return "" if np.isnan(value) else f"{before}{round(value, digits) + 0.0:+.{digits}f}"
 
 
-def agreement(study: Study) -> Table:
+def agreement(study: Results) -> Table:
     """How often each method is within one printed standard deviation of the printed mean."""
     rows, text = [], []
     for entry in [WSC, GROUP_FEATURES, HONEST, *PRINTED_AS]:
         row: dict[str, object] = {"method": title(entry)}
         line = {"method": title(entry)}
         for metric in PRINTED_METRICS:
-            within, settings = study.within_one(metric, entry)
+            within, benchmarks = study.within_one(metric, entry)
             middle = study.difference(metric, entry).median()
             row |= {
                 f"{metric} within one": within,
-                f"{metric} settings": settings,
+                f"{metric} benchmarks": benchmarks,
                 f"{metric} median difference": middle,
             }
             name = METRICS[metric].title.lower()
-            line[f"{name} within one"] = f"{within} of {settings}"
+            line[f"{name} within one"] = f"{within} of {benchmarks}"
             line[f"{name}, median difference"] = signed(middle) or "none"
         rows.append(row)
         text.append(line)
     note = (
-        "Settings whose mean is within one printed standard deviation of the printed mean, and the "
-        "median difference in such deviations. PAMB-style, PML-fp-style and FBD-style are "
+        "Benchmarks whose mean is within one printed standard deviation of the printed mean, and "
+        "the median difference in such deviations. PAMB-style, PML-fp-style and FBD-style are "
         "reconstructions, beside the figures that the paper prints for PAMB, PML-fp and FBD-PML."
     )
     return Table(
@@ -173,11 +178,11 @@ def agreement(study: Study) -> Table:
     )
 
 
-def features(study: Study) -> Table:
+def features(study: Results) -> Table:
     """WSC-PML on our features and on those of the paper's group, beside the printed figures."""
     paper, means = printed("average_precision"), study.means("average_precision")
-    settings = [name for name in BENCHMARKS if name not in study.absent]
-    data = pd.DataFrame({"setting": settings}, index=settings)
+    benchmarks = [name for name in BENCHMARKS if name not in study.absent]
+    data = pd.DataFrame({"benchmark": benchmarks}, index=benchmarks)
     shown = data.copy()
     data["printed mean"] = paper["WSC-PML mean"]
     data["printed std"] = paper["WSC-PML std"]
@@ -187,10 +192,10 @@ def features(study: Study) -> Table:
         apart = study.difference("average_precision", entry)
         data[f"{name} mean"], data[f"{name} difference"] = means[entry], apart
         shown[name] = [
-            study.state(setting, entry)
-            if np.isnan(apart[setting])
-            else f"{means.loc[setting, entry]:.3f} ({signed(apart[setting])})"
-            for setting in settings
+            study.state(benchmark, entry)
+            if np.isnan(apart[benchmark])
+            else f"{means.loc[benchmark, entry]:.3f} ({signed(apart[benchmark])})"
+            for benchmark in benchmarks
         ]
     note = (
         "Average precision of WSC-PML by the paper's protocol, and how far from the printed mean "
@@ -205,30 +210,30 @@ def features(study: Study) -> Table:
     )
 
 
-def protocols(study: Study) -> Table:
+def protocols(study: Results) -> Table:
     """WSC-PML by both protocols."""
     rows, text = [], []
     both = {metric: study.means(metric)[[WSC, HONEST]].dropna() for metric in METRICS}
-    for setting in study.measured:
-        row: dict[str, object] = {"setting": setting}
-        line = {"setting": setting}
+    for benchmark in study.measured:
+        row: dict[str, object] = {"benchmark": benchmark}
+        line = {"benchmark": benchmark}
         for entry, name in ((WSC, "paper"), (HONEST, "honest")):
-            line[f"{name}: alpha, beta"] = _picked(study.picks, setting, entry)
+            line[f"{name}: alpha, beta"] = _picked(study.picks, benchmark, entry)
         for metric, means in both.items():
-            if setting in means.index:
-                ours, honest = means.loc[setting]
+            if benchmark in means.index:
+                ours, honest = means.loc[[benchmark]].to_numpy()[0]
                 row |= {f"{metric} paper": ours, f"{metric} honest": honest}
                 row[f"{metric} difference"] = honest - ours
                 change = signed(honest - ours, digits=3)
                 line[METRICS[metric].title] = f"{ours:.3f} / {honest:.3f} ({change})"
             else:
-                line[METRICS[metric].title] = study.state(setting, WSC)
+                line[METRICS[metric].title] = study.state(benchmark, WSC)
         rows.append(row)
         text.append(line)
-    line = {"setting": "mean", "paper: alpha, beta": "", "honest: alpha, beta": ""}
+    line = {"benchmark": "mean", "paper: alpha, beta": "", "honest: alpha, beta": ""}
     for metric, means in both.items():
-        change = (means[HONEST] - means[WSC]).mean()
-        line[METRICS[metric].title] = signed(change, digits=3) or "none"
+        ahead = (means[HONEST] - means[WSC]).mean()
+        line[METRICS[metric].title] = signed(ahead, digits=3) or "none"
     note = (
         "Paper / honest (honest less paper). Paper: the pair of alpha and beta with the best mean "
         "average precision on the test folds, which have the truth. Honest: in each fold the pair "
@@ -240,13 +245,13 @@ def protocols(study: Study) -> Table:
     )
 
 
-def _picked(picks: pd.DataFrame, setting: str, entry: str) -> str:
+def _picked(picks: pd.DataFrame, benchmark: str, entry: str) -> str:
     """The pair that a protocol took most often, and how often if not always."""
-    rows = picks[(picks.setting == setting) & (picks.entry == entry)]
+    rows = picks[(picks.benchmark == benchmark) & (picks.entry == entry)]
     if rows.empty:
         return "none"
-    counts = rows.groupby(["alpha", "beta"]).size()
-    alpha, beta = counts.idxmax()
+    counts = rows.groupby(PAIR).size()
+    alpha, beta = counts.index[int(counts.argmax())]
     often = "" if len(counts) == 1 else f" in {counts.max()} of {len(rows)}"
     return f"{alpha:g}, {beta:g}{often}"
 
@@ -268,8 +273,8 @@ def ranks(comparisons: list[Comparison]) -> Table:
         for name in c.ranks.index[c.ranks == c.ranks.min()]:
             bold.loc[place, title(name)] = True
     note = (
-        "1 is the best; equal figures share their ranks. Only settings where every compared method "
-        "was measured take part; their number is in the column of that name."
+        "1 is the best; equal figures share their ranks. Only benchmarks where every compared "
+        "method was measured take part; their number is in the column of that name."
     )
     return Table("ranks", "Mean ranks", note, _frame(rows), shown, bold)
 
@@ -279,7 +284,7 @@ def _about(c: Comparison) -> dict[str, object]:
         "compared": c.group,
         "protocol": c.protocol,
         "metric": METRICS[c.metric].title,
-        "settings": len(c.scores),
+        "benchmarks": len(c.scores),
     }
 
 
@@ -325,8 +330,8 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def wins(study: Study, comparisons: list[Comparison]) -> Table:
-    """Settings where WSC-PML is better, equal and worse than each other method."""
+def wins(study: Results, comparisons: list[Comparison]) -> Table:
+    """Benchmarks where WSC-PML is better, equal and worse than each other method."""
     p_values = {
         (c.protocol, c.metric): c.wilcoxon[WSC]
         for c in comparisons
@@ -357,9 +362,9 @@ def wins(study: Study, comparisons: list[Comparison]) -> Table:
             rows.append(row)
             text.append(line)
     note = (
-        "Settings where WSC-PML is better - equal - worse, of all that have both; in brackets the "
-        "p-value of Wilcoxon's signed-rank test over the settings where every method was measured, "
-        "with Holm's correction for all pairs. wilcoxon.csv has all pairs."
+        "Benchmarks where WSC-PML is better - equal - worse, of all that have both; in brackets "
+        "the p-value of Wilcoxon's signed-rank test over the benchmarks where every method was "
+        "measured, with Holm's correction for all pairs. wilcoxon.csv has all pairs."
     )
     return Table("wins", "Wins and losses of WSC-PML", note, _frame(rows), _frame(text))
 
@@ -367,12 +372,11 @@ def wins(study: Study, comparisons: list[Comparison]) -> Table:
 def wilcoxon(comparisons: list[Comparison]) -> Table:
     """Every pair of methods in every comparison."""
     rows = [
-        _about(c)
-        | {"one": title(one), "other": title(other), "p": float(c.wilcoxon.loc[one, other])}
+        _about(c) | {"one": title(one), "other": title(other), "p": float(c.wilcoxon[other][one])}
         for c in comparisons
         if c.testable
-        for place, one in enumerate(c.scores)
-        for other in c.scores.columns[place + 1 :]
+        for place, one in enumerate(c.methods)
+        for other in c.methods[place + 1 :]
     ]
     data = _frame(rows)
     shown = data.assign(p=data.p.map(_p)).astype(str) if rows else data
@@ -380,26 +384,28 @@ def wilcoxon(comparisons: list[Comparison]) -> Table:
     return Table("wilcoxon", "Wilcoxon's signed-rank test, pair by pair", note, data, shown)
 
 
-def ablation(study: Study) -> Table:
+def ablation(study: Results) -> Table:
     """WSC-PML without each of its parts, beside the paper's figures."""
     paper = printed("ablation")
     means, deviations = study.means("average_precision"), study.deviations("average_precision")
     measured = means[[*VARIANTS]].drop(columns=WSC).notna().any(axis=1)
-    settings = [name for name in BENCHMARKS if measured[name] or name in paper.index]
-    data = pd.DataFrame({"setting": settings}, index=settings)
+    benchmarks = [name for name in BENCHMARKS if measured[name] or name in paper.index]
+    data = pd.DataFrame({"benchmark": benchmarks}, index=benchmarks)
     shown = data.copy()
     for entry, name in VARIANTS.items():
-        data[f"{name} mean"] = means.loc[settings, entry]
-        data[f"{name} std"] = deviations.loc[settings, entry]
-        data[f"{name} printed mean"] = paper[f"{name} mean"].reindex(settings)
+        data[f"{name} mean"] = means.loc[benchmarks, entry]
+        data[f"{name} std"] = deviations.loc[benchmarks, entry]
+        data[f"{name} printed mean"] = paper[f"{name} mean"].reindex(benchmarks)
         text = []
-        for setting in settings:
-            mean, deviation = means.loc[setting, entry], deviations.loc[setting, entry]
-            ours = study.state(setting, entry) if np.isnan(mean) else _plus_minus(mean, deviation)
-            told = f" [{paper.loc[setting, f'{name} mean']:.3f}]" if setting in paper.index else ""
+        for benchmark in benchmarks:
+            mean, deviation = means.loc[benchmark, entry], deviations.loc[benchmark, entry]
+            ours = study.state(benchmark, entry) if np.isnan(mean) else _plus_minus(mean, deviation)
+            told = (
+                f" [{paper.loc[benchmark, f'{name} mean']:.3f}]" if benchmark in paper.index else ""
+            )
             text.append(ours + told)
         shown[name] = text
-    best = means.loc[settings, [*VARIANTS]].rename(columns=VARIANTS)
+    best = means.loc[benchmarks, [*VARIANTS]].rename(columns=VARIANTS)
     bold = pd.DataFrame(False, shown.index, shown.columns)
     bold[best.columns] = best.eq(best.max(axis=1), axis=0)
     note = (
@@ -410,20 +416,20 @@ def ablation(study: Study) -> Table:
     return Table("ablation", "WSC-PML without its parts", note, data, shown, bold)
 
 
-def sensitivity(study: Study) -> Table:
+def sensitivity(study: Results) -> Table:
     """How much of the grid of alpha and beta does about as well as its best pair."""
     deviation = printed("average_precision")["WSC-PML std"]
     rows = []
-    for setting in study.measured:
-        grid = study.grid[study.grid.setting == setting]
+    for benchmark in study.measured:
+        grid = study.grid[study.grid.benchmark == benchmark]
         if grid.empty:
             continue
-        best = grid.loc[grid.average_precision.idxmax()]
-        near = grid.average_precision >= best.average_precision - deviation[setting]
+        best = grid.iloc[grid.average_precision.argmax()]
+        near = grid.average_precision >= best.average_precision - deviation[benchmark]
         moderate = grid.alpha.isin(MODERATE) & grid.beta.isin(MODERATE)
         rows.append(
             {
-                "setting": setting,
+                "benchmark": benchmark,
                 "alpha": best.alpha,
                 "beta": best.beta,
                 "best": best.average_precision,
@@ -439,7 +445,7 @@ def sensitivity(study: Study) -> Table:
         )
     text = [
         {
-            "setting": row["setting"],
+            "benchmark": row["benchmark"],
             "best alpha, beta": f"{row['alpha']:g}, {row['beta']:g}",
             "best": f"{row['best']:.3f}",
             "worst": f"{row['worst']:.3f}",
@@ -455,19 +461,19 @@ def sensitivity(study: Study) -> Table:
     return Table("sensitivity", "Sensitivity to alpha and beta", note, _frame(rows), _frame(text))
 
 
-def convergence(study: Study, tolerance: float) -> Table:
+def convergence(study: Results, tolerance: float) -> Table:
     """How many iterations the clustering takes, and whether its objective only falls."""
     rows = []
-    for setting in BENCHMARKS:
-        if setting not in study.convergence:
+    for benchmark in BENCHMARKS:
+        if benchmark not in study.convergence:
             continue
-        course = study.convergence[setting]
+        course = study.convergence[benchmark]
         below = course.iteration[course.change < tolerance]
         objective = course.objective.to_numpy()
         rises = np.diff(objective) > 1e-6 * np.abs(objective[:-1])
         rows.append(
             {
-                "setting": setting,
+                "benchmark": benchmark,
                 "iterations": len(course),
                 "converged after": int(below.iloc[0]) if len(below) else None,
                 "last change": float(course.change.iloc[-1]),
@@ -476,7 +482,7 @@ def convergence(study: Study, tolerance: float) -> Table:
         )
     text = [
         {
-            "setting": row["setting"],
+            "benchmark": row["benchmark"],
             "converged after": str(row["converged after"] or f"not in {row['iterations']}"),
             "last change of F": f"{row['last change']:.2g}",
             "objective rises": f"{row['rises']} of {row['iterations'] - 1} times",
@@ -497,7 +503,7 @@ def exponent(sizes: list[tuple[float, float]]) -> float:
     return float(np.polyfit(size, seconds, 1)[0])
 
 
-def cost(study: Study) -> Table:
+def cost(study: Results) -> Table:
     """How the time of an iteration grows with rows, labels and features."""
     names = {"n": "rows n", "q": "labels q", "d": "features d"}
     rows = [
@@ -526,28 +532,27 @@ def cost(study: Study) -> Table:
     return Table("cost", "Cost of the clustering", note, _frame(rows), _frame(text))
 
 
-def effort(study: Study) -> Table:
+def effort(study: Results) -> Table:
     """Time and memory of every cell."""
     kept = study.cells[study.cells.method.isin(list(METHODS))]
     data = kept.sort_values(
-        ["setting", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
+        ["benchmark", "method"], key=lambda names: names.map([*BENCHMARKS, *METHODS].index)
     ).reset_index(drop=True)
-    wide = data.set_index(["setting", "method"])
+    wide = data.set_index(["benchmark", "method"])[["seconds", "peak_memory_mb"]]
     rows = []
-    for setting in study.measured:
-        line = {"setting": setting}
+    for benchmark in study.measured:
+        line = {"benchmark": benchmark}
         for name in METHODS:
-            if (setting, name) in wide.index:
-                cell = wide.loc[(setting, name)]
-                memory = cell.peak_memory_mb
-                told = "" if pd.isna(memory) else f", {memory:.0f} MB"
-                line[title(name)] = f"{cell.seconds:.0f} s{told}"
+            if (benchmark, name) in wide.index:
+                seconds, memory = wide.loc[[(benchmark, name)]].to_numpy(float)[0]
+                told = "" if np.isnan(memory) else f", {memory:.0f} MB"
+                line[title(name)] = f"{seconds:.0f} s{told}"
             else:
-                line[title(name)] = study.state(setting, name)
+                line[title(name)] = study.state(benchmark, name)
         rows.append(line)
     if rows:
-        seconds = data.groupby("method").seconds.sum()
-        rows.append({"setting": "all"} | {title(n): f"{seconds.get(n, 0):.0f} s" for n in METHODS})
+        total = data.groupby("method").seconds.sum()
+        rows.append({"benchmark": "all"} | {title(n): f"{total.get(n, 0):.0f} s" for n in METHODS})
     note = (
         "Seconds of all folds, for WSC-PML with all pairs of alpha and beta, and the peak of "
         "memory beyond imports and data. Folds run side by side, so that on two cores a column "
@@ -556,7 +561,7 @@ def effort(study: Study) -> Table:
     return Table("effort", "Time and memory", note, data, _frame(rows))
 
 
-def summary(study: Study) -> str:
+def summary(study: Results) -> str:
     """The README's table, as Markdown."""
     means, paper = study.means("average_precision"), printed("average_precision")
     entries = {
@@ -565,16 +570,16 @@ def summary(study: Study) -> str:
         HONEST: "WSC-PML, honest",
     }
     rows = []
-    for setting in BENCHMARKS:
-        row = means.loc[setting]
+    for benchmark in BENCHMARKS:
+        row = means.loc[benchmark]
         rivals = row[[name for name in LEARNERS if name != WSC]].dropna()
         best = f"{title(rivals.idxmax())} {rivals.max():.3f}" if len(rivals) else ""
         ours = [
-            study.state(setting, entry) if np.isnan(row[entry]) else f"{row[entry]:.3f}"
+            study.state(benchmark, entry) if np.isnan(row[entry]) else f"{row[entry]:.3f}"
             for entry in entries
         ]
-        printed_mean, printed_std = paper.loc[setting, ["WSC-PML mean", "WSC-PML std"]]
-        rows.append([setting, *ours, best, _plus_minus(printed_mean, printed_std)])
+        printed_mean, printed_std = paper.loc[benchmark, ["WSC-PML mean", "WSC-PML std"]]
+        rows.append([benchmark, *ours, best, _plus_minus(printed_mean, printed_std)])
     near = [study.within_one("average_precision", entry) for entry in entries]
     rows.append(["within one deviation", *(f"{n} of {all_}" for n, all_ in near), "", ""])
     columns = ["setting", *entries.values(), "best other", "in the paper"]

@@ -132,7 +132,7 @@ class Project:
         path = self.path / "experiments/params.yaml"
         params = yaml.safe_load(path.read_text())
         for part in ("full", "ablation", "features", "quick"):
-            for axis in ("settings", "methods"):
+            for axis in ("benchmarks", "methods"):
                 del params[part][axis][1:]
         path.write_text(yaml.safe_dump(params))
 

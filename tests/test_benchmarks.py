@@ -4,7 +4,17 @@ import mmap
 import numpy as np
 import pytest
 
-from benchmarks import agreement, defaults, engine, fit, label_noise, methods, pipeline, readers
+from benchmarks import (
+    ROOT,
+    agreement,
+    defaults,
+    engine,
+    fit,
+    label_noise,
+    methods,
+    pipeline,
+    readers,
+)
 from wscpml.datasets import benchmarks
 from wscpml.datasets.registry import BENCHMARKS
 from wscpml.evaluation import memory
@@ -149,7 +159,7 @@ def test_the_agreement_benchmark_sets_ours_beside_the_paper(quick, capsys):
     assert printed.splitlines()[-1].startswith(f"| within one | {int(abs(apart) <= 1)} of 1 |")
 
 
-def test_the_papers_figures_are_those_of_its_settings():
+def test_the_papers_figures_are_those_of_its_benchmarks():
     paper = agreement.printed("average_precision")
     assert len(paper) == 24
     assert set(BENCHMARKS) < set(paper.index)
@@ -169,7 +179,7 @@ def test_a_draw_changes_noise_and_folds_but_nothing_else():
 
 
 def test_the_committed_agreement_quotes_the_paper_and_holds_for_methods_from_authors_code():
-    lines = (agreement.ROOT / "docs/agreement.md").read_text().splitlines()
+    lines = (ROOT / "docs/agreement.md").read_text().splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     assert rows[0][1:] == [method(name).TITLE for name in agreement.PRINTED_AS]
     assert [row[0] for row in rows[1:]] == [*agreement.NAMES, "within one"]

@@ -215,6 +215,15 @@ def test_a_module_that_is_handed_on_counts_whole(tmp_path, use):
     assert digest(tmp_path, files) != digest(tmp_path, changed)
 
 
+def test_the_files_behind_digests_are_known(tmp_path):
+    digest(tmp_path, TREE)
+    code = CodeDigest(tmp_path, ["pkg"])
+    code.of("pkg.models", "Model")
+    assert code.files == [tmp_path / name for name in (BASE, MATHS, MODELS)]
+    code.of("pkg.entry", "run")
+    assert tmp_path / ENTRY in code.files
+
+
 def test_without_a_name_a_module_counts_whole(tmp_path):
     before = digest(tmp_path, TREE, "pkg.maths")
     assert digest(tmp_path, SAME["a function that is not used"], "pkg.maths") != before

@@ -72,6 +72,12 @@ class CodeDigest:
             raise ValueError(f"{module}{f':{name}' if name else ''}: is not there")
         return self._whole(module) if name is None else self._definition(module, name)
 
+    @property
+    def files(self) -> list[Path]:
+        """The files with the code of all digests so far, without modules that are excluded."""
+        found = [self._file(name) for name in self._modules if name not in self.excluded]
+        return sorted(file for file in found if file)
+
     def _module(self, name: str) -> Module | None:
         if name not in self._modules:
             self._modules[name] = None

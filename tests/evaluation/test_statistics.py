@@ -18,13 +18,13 @@ def printed(metric: str) -> pd.DataFrame:
 @pytest.mark.parametrize(("metric", "f_f"), [("average_precision", 26.05), ("ranking_loss", 21.08)])
 def test_F_of_the_papers_own_tables(metric, f_f):
     found = statistics.friedman(printed(metric))
-    assert (found.settings, found.methods) == (24, 7)
+    assert (found.benchmarks, found.methods) == (24, 7)
     assert found.f_f == pytest.approx(f_f, abs=0.005)
     assert found.critical_f == pytest.approx(2.1649, abs=5e-5)
     assert found.p < 1e-9
 
 
-def test_the_critical_difference_of_seven_methods_on_24_settings():
+def test_the_critical_difference_of_seven_methods_on_24_benchmarks():
     assert statistics.critical_difference(7, 24) == pytest.approx(1.8386, abs=5e-5)
 
 

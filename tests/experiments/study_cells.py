@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments.cells import (
     BENCHMARKS,
     GROUP_FEATURES,
@@ -14,6 +13,7 @@ from experiments.cells import (
     WSC,
     not_public,
 )
+from experiments.paper import PRINTED_AS, printed
 from wscpml import artifacts
 from wscpml.methods import METHODS, method
 from wscpml.methods.wsc_pml import AsPrinted
@@ -24,9 +24,9 @@ SHIFT = {"br": -0.02, "krr-c": 0.004, "rf-c": 0.001, "ml-knn": -0.05, "oracle": 
 SHIFT |= {"ablation-nc": -0.03, "ablation-nd": -0.02, "ablation-nws": -0.004}
 
 
-def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
+def cell(benchmark: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     """One cell; its noise comes from its own name."""
-    rng = np.random.default_rng([ord(letter) for letter in setting + name])
+    rng = np.random.default_rng([ord(letter) for letter in benchmark + name])
     pairs = [{}]
     if grid and (name == GROUP_FEATURES or name in VARIANTS):
         pairs = [
@@ -34,7 +34,7 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
         ]
     shift = SHIFT.get(name, 0)
     column = PRINTED_AS.get(name, "WSC-PML") + " mean"
-    precision, loss = (printed(metric).loc[setting, column] for metric in PRINTED_METRICS)
+    precision, loss = (printed(metric).loc[benchmark, column] for metric in PRINTED_METRICS)
     ups = rng.normal(0, 0.02, folds) + rng.normal(0, 0.01)
     runs = []
     for pair in pairs:
@@ -60,7 +60,7 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
                 }
             )
     return {
-        "setting": setting,
+        "benchmark": benchmark,
         "method": name,
         "title": method(name).TITLE,
         "seed": 0,
@@ -72,12 +72,12 @@ def cell(setting: str, name: str, folds: int = 10, grid: bool = True) -> dict:
     }
 
 
-def failed(setting: str, name: str, error: str) -> dict:
-    return cell(setting, name) | {"error": error, "runs": []}
+def failed(benchmark: str, name: str, error: str) -> dict:
+    return cell(benchmark, name) | {"error": error, "runs": []}
 
 
-def course(setting: str) -> dict:
-    rng = np.random.default_rng(len(setting))
+def course(benchmark: str) -> dict:
+    rng = np.random.default_rng(len(benchmark))
     steps = int(rng.integers(6, 30))
     iteration = np.arange(1, steps + 1)
     objective = 1000 + 200 * np.exp(-iteration / 2)
@@ -85,7 +85,7 @@ def course(setting: str) -> dict:
     change = 0.5 * (0.0015) ** (iteration / steps)
     change[-1] = 0.0009
     figures = {"iteration": iteration, "objective": objective.round(4), "change": change.round(6)}
-    return {"setting": setting} | {key: value.tolist() for key, value in figures.items()}
+    return {"benchmark": benchmark} | {key: value.tolist() for key, value in figures.items()}
 
 
 def cost() -> dict:
@@ -98,17 +98,17 @@ def cost() -> dict:
 
 
 def write(
-    results: Path, settings=AVAILABLE, methods=(*METHODS, GROUP_FEATURES), folds: int = 10
+    results: Path, benchmarks=AVAILABLE, methods=(*METHODS, GROUP_FEATURES), folds: int = 10
 ) -> None:
-    """A whole study, or the part of it with these settings and methods."""
-    for setting in settings:
+    """A whole study, or the part of it with these benchmarks and methods."""
+    for benchmark in benchmarks:
         for name in methods:
-            artifacts.write(results / setting / f"{name}.json", cell(setting, name, folds))
-        artifacts.write(results / setting / "convergence.json", course(setting))
-    for setting in ABLATION:
+            artifacts.write(results / benchmark / f"{name}.json", cell(benchmark, name, folds))
+        artifacts.write(results / benchmark / "convergence.json", course(benchmark))
+    for benchmark in ABLATION:
         for name in VARIANTS:
-            if setting in settings and name != WSC:
-                artifacts.write(results / setting / f"{name}.json", cell(setting, name, folds))
+            if benchmark in benchmarks and name != WSC:
+                artifacts.write(results / benchmark / f"{name}.json", cell(benchmark, name, folds))
     artifacts.write(results / "cost.json", cost())
 
 
@@ -118,11 +118,11 @@ def write_broken(results: Path) -> None:
     (results / "corel5k-11/pamb.json").unlink()
     out_of_memory = failed("YeastBP", "pml-lenfn", "MemoryError: needs 12 GB,\n  has 8 <GB>")
     artifacts.write(results / "YeastBP/pml-lenfn.json", out_of_memory)
-    (results / "YeastMF/nlr.json").write_text('{"setting": "Yeas')
+    (results / "YeastMF/nlr.json").write_text('{"benchmark": "Yeas')
     artifacts.write(results / "image-2/br.json", cell("image-2", "br", folds=3))
     for name in ("ml-knn", "convergence"):
-        for setting in AVAILABLE[3:]:
-            (results / setting / f"{name}.json").unlink()
+        for benchmark in AVAILABLE[3:]:
+            (results / benchmark / f"{name}.json").unlink()
 
 
 assert set(METRICS) == set(cell("yeast-9", "br")["runs"][0]["metrics"])

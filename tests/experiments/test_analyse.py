@@ -11,9 +11,9 @@ from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from benchmarks.agreement import PRINTED_AS, printed
 from experiments import analyse, cells, claims, comparisons, figures, report, summary, tables
 from experiments.cells import GROUP_FEATURES, HONEST, METRICS, WSC
+from experiments.paper import PRINTED_AS, printed
 from tests.conftest import ROOT
 from tests.experiments import study_cells
 from wscpml import artifacts
@@ -84,7 +84,7 @@ def test_without_a_criterion_there_is_no_honest_protocol(results):
 
 def test_figures_stand_beside_the_papers_in_its_standard_deviations(broken):
     study = cells.load(broken / "results")
-    row = table(broken, "average_precision").set_index("setting").loc["emotions-4"]
+    row = table(broken, "average_precision").set_index("benchmark").loc["emotions-4"]
     folds = json.loads((broken / "results/emotions-4/pml-ni.json").read_text())["runs"]
     ours = np.mean([run["metrics"]["average_precision"] for run in folds])
     assert row["PML-NI mean"] == pytest.approx(ours, abs=1e-6)
@@ -96,16 +96,16 @@ def test_figures_stand_beside_the_papers_in_its_standard_deviations(broken):
 
 
 def test_a_printed_deviation_of_zero_gives_no_difference(broken):
-    row = table(broken, "average_precision").set_index("setting").loc["corel5k-11"]
+    row = table(broken, "average_precision").set_index("benchmark").loc["corel5k-11"]
     assert printed("average_precision").loc["corel5k-11", "PML-fp std"] == 0
     assert np.isnan(row["PML-fp-style difference"])
     assert row["PML-fp-style mean"] > 0
 
 
-def test_every_setting_and_method_is_there_by_its_title(broken):
+def test_every_benchmark_and_method_is_there_by_its_title(broken):
     for metric in METRICS:
         data = table(broken, metric)
-        assert data.setting.tolist() == cells.BENCHMARKS
+        assert data.benchmark.tolist() == cells.BENCHMARKS
         assert {f"{method(name).TITLE} mean" for name in METHODS} < set(data.columns)
     assert "PAMB-style mean" in data
     assert "PAMB mean" not in data
@@ -148,7 +148,7 @@ def test_the_page_tells_what_failed_and_what_is_missing(broken):
         "PAMB-style: corel5k-11",
         "Mirflickr is a subset, 5000 of the 10433",
         "Left out, as measured on less than half: ML-kNN",
-        "7 methods on the 19 settings that all of them have",
+        "7 methods on the 19 benchmarks that all of them have",
     ):
         assert told in " ".join(page.split()), told
 
@@ -165,15 +165,15 @@ def test_the_page_needs_nothing_else(broken):
     assert len(re.findall(r'<img src="[^"]+" alt="[^"]+">', page)) == page.count("<img")
 
 
-def test_ranks_are_over_settings_that_all_compared_methods_have(broken):
+def test_ranks_are_over_benchmarks_that_all_compared_methods_have(broken):
     tests = table(broken, "tests").set_index(["compared", "protocol", "metric"])
     seven = tests.loc[(comparisons.THE_PAPERS, "paper", "Average precision")]
     every = tests.loc[(comparisons.ALL, "paper", "Average precision")]
-    assert (seven.settings, seven.methods) == (22 - 3, 7)  # without YeastBP, YeastMF, corel5k-11
-    assert (every.settings, every.methods) == (22 - 4, 10)  # nor image-2; ML-kNN has three
+    assert (seven.benchmarks, seven.methods) == (22 - 3, 7)  # without YeastBP, YeastMF, corel5k-11
+    assert (every.benchmarks, every.methods) == (22 - 4, 10)  # nor image-2; ML-kNN has three
     assert seven["printed F_F"] == 26.7644
     ranks = table(broken, "ranks").iloc[0]
-    assert ranks.drop(["compared", "protocol", "metric", "settings"]).sum() == pytest.approx(28)
+    assert ranks.drop(["compared", "protocol", "metric", "benchmarks"]).sum() == pytest.approx(28)
 
 
 def test_wins_and_losses_are_counted_where_both_were_measured(broken):
@@ -205,7 +205,7 @@ def test_no_results_still_make_a_page(results, tmp_path):
     assert analyse.analyse(results, tmp_path) == {}
     page = (tmp_path / "report.html").read_text()
     assert page.count("Nothing measured.") > 5
-    assert "WSC-PML: all settings" in page
+    assert "WSC-PML: all benchmarks" in page
     assert 'class="verdict">holds' not in page
     assert 'class="verdict">does not hold' not in page
 
@@ -224,8 +224,8 @@ def test_a_missing_directory_is_told(monkeypatch, tmp_path):
         ("yeast-9/br.json", {"runs": []}, "must have each fold from 0 to 9 once"),
         ("yeast-9/br.json", {"seed": "x"}, "is not a result: seed: "),
         ("yeast-9/br.json", {"seconds": None}, "is not a result: seconds: "),
-        ("yeast-9/svm.json", {"method": "svm"}, "is none of the study's settings and methods"),
-        ("iris/br.json", {"setting": "iris"}, "is none of the study's settings and methods"),
+        ("yeast-9/svm.json", {"method": "svm"}, "is none of the study's benchmarks and methods"),
+        ("iris/br.json", {"benchmark": "iris"}, "is none of the study's benchmarks and methods"),
         ("yeast-9/convergence.json", {"objective": [1.0]}, "must have iteration, objective and"),
         ("cost.json", {"n": [[1, 2]]}, "is not a result: n: "),
         ("yeast-9/convergence.json", {"error": "no memory"}, "no memory"),
@@ -253,25 +253,29 @@ def test_memory_that_was_not_measured_is_left_out(results):
 
 
 def test_seconds_are_added_up_method_by_method(results):
-    for setting, name, seconds in (("yeast-7", "br", 2), ("yeast-9", "br", 3), ("yeast-9", WSC, 7)):
-        cell = study_cells.cell(setting, name) | {"seconds": seconds, "peak_memory_mb": 5.0}
-        artifacts.write(results / f"{setting}/{name}.json", cell)
-    shown = tables.effort(cells.load(results)).shown.set_index("setting")
+    for benchmark, name, seconds in (
+        ("yeast-7", "br", 2),
+        ("yeast-9", "br", 3),
+        ("yeast-9", WSC, 7),
+    ):
+        cell = study_cells.cell(benchmark, name) | {"seconds": seconds, "peak_memory_mb": 5.0}
+        artifacts.write(results / f"{benchmark}/{name}.json", cell)
+    shown = tables.effort(cells.load(results)).shown.set_index("benchmark")
     assert shown["BR"].tolist() == ["2 s, 5 MB", "3 s, 5 MB", "5 s"]
     assert shown.loc["all", ["WSC-PML", "NLR"]].tolist() == ["7 s", "0 s"]
 
 
 def as_printed(results: Path) -> None:
-    """All methods of the paper with just the printed figures, on all 24 settings."""
-    for setting in cells.BENCHMARKS:
+    """All methods of the paper with just the printed figures, on all 24 benchmarks."""
+    for benchmark in cells.BENCHMARKS:
         for name in [*cells.SEVEN, GROUP_FEATURES]:
             column = f"{PRINTED_AS.get(name, 'WSC-PML')} mean"
-            cell = study_cells.cell(setting, name, folds=2, grid=False)
+            cell = study_cells.cell(benchmark, name, folds=2, grid=False)
             for run in cell["runs"]:
                 for metric in METRICS:
                     of = "average_precision" if metric == "average_precision" else "ranking_loss"
-                    run["metrics"][metric] = float(printed(of).loc[setting, column])
-            artifacts.write(results / setting / f"{name}.json", cell)
+                    run["metrics"][metric] = float(printed(of).loc[benchmark, column])
+            artifacts.write(results / benchmark / f"{name}.json", cell)
 
 
 def test_the_papers_own_figures_uphold_its_claims_about_ranks(results):
@@ -286,47 +290,49 @@ def test_the_papers_own_figures_uphold_its_claims_about_ranks(results):
             assert verdict == claims.HOLDS, text
     share = next(c for c in found.values() if "82.5%" in c.claim)
     assert share.figures.startswith("94 of 120 = 78.3%: average precision 22 of 24;")  # 22 + 4 * 18
-    assert share.figures.endswith("(7 methods, 24 settings)")
+    assert share.figures.endswith("(7 methods, 24 benchmarks)")
     assert study.absent == []
 
 
-def apart(results: Path, setting: str, name: str, deviations: float) -> None:
+def apart(results: Path, benchmark: str, name: str, deviations: float) -> None:
     """A cell of WSC-PML that many printed deviations from the printed average precision."""
-    mean, std = printed("average_precision").loc[setting, ["WSC-PML mean", "WSC-PML std"]]
-    cell = study_cells.cell(setting, name, folds=2, grid=False)
+    mean, std = printed("average_precision").loc[benchmark, ["WSC-PML mean", "WSC-PML std"]]
+    cell = study_cells.cell(benchmark, name, folds=2, grid=False)
     for run in cell["runs"]:
         run["metrics"]["average_precision"] = mean + deviations * std
-    artifacts.write(results / f"{setting}/{name}.json", cell)
+    artifacts.write(results / f"{benchmark}/{name}.json", cell)
 
 
 @pytest.mark.parametrize(("far", "verdict"), [(4, claims.HOLDS), (5, claims.FAILS)])
 def test_figures_are_reproduced_if_18_of_22_are_within_one_deviation(results, far, verdict):
-    for place, setting in enumerate(study_cells.AVAILABLE):
-        apart(results, setting, GROUP_FEATURES, -1.5 if place < far else -0.9)
-        apart(results, setting, WSC, -1.5 if place < 9 - far else 0.9)
+    for place, benchmark in enumerate(study_cells.AVAILABLE):
+        apart(results, benchmark, GROUP_FEATURES, -1.5 if place < far else -0.9)
+        apart(results, benchmark, WSC, -1.5 if place < 9 - far else 0.9)
     found = claim(cells.load(results), "Average precision of WSC-PML is as printed")
     assert found.verdict == verdict
     group, ours = found.figures.split("; ")
     assert group.startswith(
-        f"with the group's scaling and kernel {22 - far} of 22 settings are, median difference "
+        f"with the group's scaling and kernel {22 - far} of 22 benchmarks are, median difference "
         "-0.9, outside Mirflickr -1.5, "
     )
-    assert ours.startswith(f"on our features {13 + far} of 22 settings are, median difference +0.9")
+    assert ours.startswith(
+        f"on our features {13 + far} of 22 benchmarks are, median difference +0.9"
+    )
 
 
 def test_our_features_alone_do_not_tell_whether_figures_are_reproduced(results):
-    for setting in study_cells.AVAILABLE:
-        apart(results, setting, WSC, 0)
+    for benchmark in study_cells.AVAILABLE:
+        apart(results, benchmark, WSC, 0)
     found = claim(cells.load(results), "Average precision of WSC-PML is as printed")
     assert found.verdict == claims.UNTESTED
-    assert found.figures == "on our features 22 of 22 settings are, median difference +0.0"
+    assert found.figures == "on our features 22 of 22 benchmarks are, median difference +0.0"
 
 
 def test_other_features_stand_beside_ours_and_the_papers(results):
     apart(results, "image-3", WSC, 1.4)
     apart(results, "image-3", GROUP_FEATURES, -0.4)
     study = cells.load(results)
-    shown = tables.features(study).shown.set_index("setting")
+    shown = tables.features(study).shown.set_index("benchmark")
     assert shown.loc["image-3"].tolist() == ["0.792 ± 0.019", "0.819 (+1.4)", "0.784 (-0.4)"]
     assert shown.loc["image-2"].tolist() == ["0.814 ± 0.020", "missing", "missing"]
     within = tables.agreement(study).shown.set_index("method")["average precision within one"]
@@ -353,16 +359,16 @@ def _words(part: Artist) -> list[str]:
     return part.get_text().split() if isinstance(part, Text) else []
 
 
-def claim(study: cells.Study, part: str) -> claims.Claim:
+def claim(study: cells.Results, part: str) -> claims.Claim:
     judged = claims.judge(study, comparisons.compare_all(study))
     return next(each for each in judged if part in each.claim)
 
 
-def test_a_claim_is_not_judged_by_a_few_settings_or_without_a_method(results):
+def test_a_claim_is_not_judged_by_a_few_benchmarks_or_without_a_method(results):
     study_cells.write(results, ["yeast-9", "birds-4"], cells.SEVEN, folds=2)
     few = claim(cells.load(results), "lowest mean rank")
     assert few.verdict == claims.UNTESTED
-    assert "(7 methods, 2 settings)" in few.figures
+    assert "(7 methods, 2 benchmarks)" in few.figures
     as_printed(results)
     for path in results.glob("*/pamb.json"):
         path.unlink()
@@ -370,7 +376,7 @@ def test_a_claim_is_not_judged_by_a_few_settings_or_without_a_method(results):
         path.unlink()
     without = claim(cells.load(results), "lowest mean rank")
     assert without.verdict == claims.UNTESTED
-    assert "(6 methods, 24 settings, without PAMB-style)" in without.figures
+    assert "(6 methods, 24 benchmarks, without PAMB-style)" in without.figures
 
 
 def test_ablation_sensitivity_convergence_and_cost_are_judged(tmp_path, results):
@@ -380,12 +386,12 @@ def test_ablation_sensitivity_convergence_and_cost_are_judged(tmp_path, results)
     full_best = means[[*cells.VARIANTS]].idxmax(axis=1) == WSC
     full = claim(study, "Full is better")
     assert full.verdict == (claims.HOLDS if full_best.all() else claims.FAILS)
-    assert full.figures.startswith(f"on {full_best.sum()} of 4 settings")
+    assert full.figures.startswith(f"on {full_best.sum()} of 4 benchmarks")
     assert claim(study, "moderate").verdict == claims.HOLDS  # made to be best at 1, 1
     assert "alpha 1, beta 1, on 22" in claim(study, "moderate").figures
     courses = study.convergence
     soon = sum(course.change[:20].min() < 1e-3 for course in courses.values())
-    assert claim(study, "10 to 20").figures.startswith(f"on {soon} of 22 settings")
+    assert claim(study, "10 to 20").figures.startswith(f"on {soon} of 22 benchmarks")
     rising = [name for name in cells.BENCHMARKS if name in courses and _rises(courses[name])]
     assert claim(study, "alternating").verdict == claims.FAILS
     assert claim(study, "alternating").figures.endswith(f": {', '.join(rising)}")
@@ -397,13 +403,13 @@ def test_ablation_sensitivity_convergence_and_cost_are_judged(tmp_path, results)
 
 
 def test_equal_figures_are_neither_better_nor_poorer(results):
-    for setting in study_cells.ABLATION:
+    for benchmark in study_cells.ABLATION:
         for name in cells.VARIANTS:
-            cell = study_cells.cell(setting, "br", folds=2) | {"method": name}
-            artifacts.write(results / setting / f"{name}.json", cell)
+            cell = study_cells.cell(benchmark, "br", folds=2) | {"method": name}
+            artifacts.write(results / benchmark / f"{name}.json", cell)
     study = cells.load(results)
     for part in ("Full is better", "the poorest", "NWS"):
-        assert claim(study, part).figures.startswith("on 0 of 4 settings"), part
+        assert claim(study, part).figures.startswith("on 0 of 4 benchmarks"), part
 
 
 @pytest.mark.parametrize(("moderate", "best"), [(0.8, True), (0.799, False)])
@@ -432,21 +438,23 @@ def test_the_report_says_what_was_tried_where_we_are_far(results, tmp_path, monk
     assert "<li>image-4" not in page
 
 
-def test_what_was_tried_names_settings_of_the_study(monkeypatch, tmp_path):
+def test_what_was_tried_names_benchmarks_of_the_study(monkeypatch, tmp_path):
     assert analyse.what_was_tried().keys() <= set(cells.BENCHMARKS)
     monkeypatch.setattr(analyse, "HERE", tmp_path)
     (tmp_path / "tried.yaml").write_text("iris: more trees\n")
-    with pytest.raises(UserError, match=r"tried\.yaml: iris: no such setting"):
+    with pytest.raises(UserError, match=r"tried\.yaml: iris: no such benchmark"):
         analyse.what_was_tried()
 
 
 @pytest.mark.parametrize("entry", [WSC, GROUP_FEATURES])
-def test_what_was_tried_is_on_record_for_every_committed_setting_that_is_far(entry):
+def test_what_was_tried_is_on_record_for_every_committed_benchmark_that_is_far(entry):
     apart = cells.load(ROOT / "experiments/results").difference("average_precision", entry)
     assert set(apart.index[apart.abs() > 1]) <= analyse.what_was_tried().keys()
 
 
-def test_the_summary_has_a_row_per_setting_and_counts_those_that_agree(broken, monkeypatch, capsys):
+def test_the_summary_has_a_row_per_benchmark_and_counts_those_that_agree(
+    broken, monkeypatch, capsys
+):
     monkeypatch.setattr(summary, "HERE", broken)
     summary.main()
     lines = capsys.readouterr().out.splitlines()
@@ -467,4 +475,4 @@ def test_what_goes_beyond_the_paper_is_counted(broken):
     study = cells.load(broken / "results")
     both = study.means("average_precision")[[WSC, "krr-c"]].dropna()
     ahead = (both[WSC] > both["krr-c"]).sum()
-    assert any(f"than KRR-C on {ahead} of 22 settings" in line for line in report.beyond(study))
+    assert any(f"than KRR-C on {ahead} of 22 benchmarks" in line for line in report.beyond(study))

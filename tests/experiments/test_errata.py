@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from benchmarks.agreement import printed
 from experiments import errata
+from experiments.paper import printed
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/errata.md").read_text()

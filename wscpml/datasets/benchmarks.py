@@ -1,4 +1,4 @@
-"""The paper's benchmarks, as measurements take them."""
+"""The paper's benchmarks: data sets with candidates and folds."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def missing(name: str) -> str | None:
     return f"not measured: set WSCPML_DATA, or `wscpml fetch {dataset}`"
 
 
-def those_here(names: Iterable[str]) -> Iterator[str]:
+def available(names: Iterable[str]) -> Iterator[str]:
     """The benchmarks whose files are here; says which are not."""
     for name in names:
         if reason := missing(name):

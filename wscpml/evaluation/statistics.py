@@ -1,6 +1,6 @@
 """Rank tests over many data sets (Demšar, JMLR 7, 2006), by SciPy and scikit-posthocs.
 
-`scores` is a table with a row per setting and a column per method, without gaps.
+`scores` is a table with a row per benchmark and a column per method, without gaps.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LEVEL = 0.05
 class Friedman:
     """Whether any of the methods differ."""
 
-    settings: int
+    benchmarks: int
     methods: int
     chi_square: float  # corrected for ties
     p: float  # of that
@@ -24,7 +24,7 @@ class Friedman:
 
 
 def ranks(scores: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
-    """Rank of each method in each setting: 1 is the best, equal ones share their mean rank."""
+    """Rank of each method in each benchmark: 1 is the best, equal ones share their mean rank."""
     return scores.rank(axis=1, ascending=not higher_is_better)
 
 
@@ -43,12 +43,12 @@ def friedman(scores: pd.DataFrame) -> Friedman:
     return Friedman(n, k, float(chi_square), float(p), f_f, critical)
 
 
-def critical_difference(methods: int, settings: int) -> float:
+def critical_difference(methods: int, benchmarks: int) -> float:
     """Nemenyi's: mean ranks that differ by more are significantly different."""
     from scipy import stats
 
     q = stats.studentized_range.isf(LEVEL, methods, np.inf) / np.sqrt(2)
-    return float(q * np.sqrt(methods * (methods + 1) / (6 * settings)))
+    return float(q * np.sqrt(methods * (methods + 1) / (6 * benchmarks)))
 
 
 def nemenyi(scores: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def nemenyi(scores: pd.DataFrame) -> pd.DataFrame:
 def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     """p-value of every pair by Wilcoxon's signed-rank test, with Holm's correction for all pairs.
 
-    Ranks of settings where two methods are equal are split between them.
+    Ranks of benchmarks where two methods are equal are split between them.
     """
     import scikit_posthocs
 
