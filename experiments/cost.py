@@ -9,6 +9,7 @@ from tqdm import tqdm
 from experiments.tidy import tidy
 from wscpml import artifacts
 from wscpml.algorithm import clustering
+from wscpml.devices import one_blas_thread
 
 ITERATIONS = (2, 12)  # the difference leaves out what comes before the first
 TURNS = 3  # the quickest counts

@@ -7,7 +7,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.methods import PLACES
-from wscpml.settings import Count, Int, Section, checked
+from wscpml.parameters import Count, Int
+from wscpml.settings import Section, checked
 
 PATH = Path("experiments/params.yaml")
 # The paper's 24: sets with candidates of their own, and clean ones padded to so many.

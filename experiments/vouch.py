@@ -21,6 +21,7 @@ from experiments.settings import Study, load
 from experiments.study import LOCK, PIPELINE, change_lock, mend_lock
 from experiments.tidy import tidy
 from wscpml import artifacts
+from wscpml.datasets.benchmarks import missing
 from wscpml.errors import UserError
 
 BENCHMARKS = {  # of each part, a dense and a sparse one; there are no ablations on a sparse one
@@ -108,6 +109,12 @@ def other_changes(study: Study) -> list[str]:
     return changes
 
 
+def _not_here() -> list[str]:
+    """Benchmarks whose files would have to be fetched first."""
+    names = sorted({name for pair in BENCHMARKS.values() for name in pair})
+    return [f"{name}: {reason}" for name in names if (reason := missing(name))]
+
+
 def run(wanted: Sequence[Cell], study: Study) -> dict[Cell, str | None]:
     """Run the fold of each cell, and tell what differs."""
     done = pool.run_cells([[cell.tasks(study)[FOLD]] for cell in wanted], study.scheduler)
@@ -129,7 +136,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     try:
         study = load()
-        if changes := other_changes(study):
+        if changes := [*_not_here(), *other_changes(study)]:
             sys.exit("\n".join(changes))
         found = run(chosen(study), study)
         mistakes = []
