@@ -1,6 +1,6 @@
 """The study behind the classifier's defaults, trained on candidate labels as they are.
 
-`python -m benchmarks.defaults [--quick] [--folds N] [--json FILE] [SETTING ...]` prints four
+`python -m benchmarks.defaults [--quick] [--folds N] [--json FILE] [BENCHMARK ...]` prints four
 Markdown tables: scaling and kernel; the rule that picks the ridge's penalty; the rank of the kernel
 map; and how the network starts and is trained. Each figure is the mean average precision against
 the truth, on the held-out rows of the first N of ten folds, for each of two noise draws (the
@@ -46,7 +46,7 @@ Rows = dict[str, Row]
 
 @dataclass(frozen=True)
 class Data:
-    """A setting, or a part of its rows: their fold, and candidates of several noise draws."""
+    """A benchmark, or a part of its rows: their fold, and candidates of several noise draws."""
 
     X: Matrix
     truth: Array
@@ -55,7 +55,7 @@ class Data:
 
 
 def load_data(name: str, seed: int, every: int) -> Data:
-    """Every so many rows of a setting; all draws have the folds of one seed."""
+    """Every so many rows of a benchmark; all draws have the folds of one seed."""
     given = load_benchmark(name, seed)
     draws = [load_benchmark(name, draw).candidates[::every] for draw in DRAWS]
     return Data(given.X[::every], given.truth[::every], draws, given.fold[::every])
@@ -301,7 +301,7 @@ STUDIES: dict[str, Study] = {
 
 
 def table(found: dict[str, Rows], cell: Callable[[Row], str]) -> str:
-    """Markdown: settings as columns; `short` is the most that a row lacks to a column's best."""
+    """Markdown: benchmarks as columns; `short` is the most that a row lacks to a column's best."""
     names, rows = list(found), list(next(iter(found.values())))
     ap = np.array([[found[name][row]["ap"] for name in names] for row in rows])
     short = (ap.max(axis=0) - ap).max(axis=1)
@@ -319,7 +319,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=3, metavar="N", help="3 unless told")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument(
-        "names", nargs="*", default=NAMES, metavar="SETTING", help="such as birds-4"
+        "names", nargs="*", default=NAMES, metavar="BENCHMARK", help="such as birds-4"
     )
     options = parser.parse_args()
     settings = load(ROOT / "params.yaml")
@@ -339,8 +339,8 @@ def main() -> None:
     if options.json:
         figures = {
             f"{letter}.{name}.{row}.{key}": value
-            for letter, settings_found in found.items()
-            for name, rows in settings_found.items()
+            for letter, of_benchmarks in found.items()
+            for name, rows in of_benchmarks.items()
             for row, cells in rows.items()
             for key, value in cells.items()
         }

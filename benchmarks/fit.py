@@ -1,11 +1,11 @@
 """How well the classifiers do with the committed settings, on noisy and on true labels.
 
-`python -m benchmarks.fit [--quick] [--json FILE] [SETTING ...]` trains both kinds of classifier on
-every fold of each setting, the networks of all folds at once: on the candidates as they are, on the
-pseudo-labels, and on the truth (the ceiling). It prints the mean average precision on the held-out
-rows, and how well pi, F and the ridge's leave-one-out predictions tell true candidates from false
-ones (ROC AUC). Sets whose files are not there are left out by name. `--quick`: two folds of
-yeast-9.
+`python -m benchmarks.fit [--quick] [--json FILE] [BENCHMARK ...]` trains both kinds of classifier
+on every fold of each benchmark, the networks of all folds at once: on the candidates as they are,
+on the pseudo-labels, and on the truth (the ceiling). It prints the mean average precision on the
+held-out rows, and how well pi, F and the ridge's leave-one-out predictions tell true candidates
+from false ones (ROC AUC). Sets whose files are not there are left out by name. `--quick`: two folds
+of yeast-9.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def one_fold(X: Matrix, truth: Array, candidates: Array, test: Array, settings: 
 
 
 def first_folds(name: str, count: int, settings: Settings) -> list[Fold]:
-    """The first folds of a setting."""
+    """The first folds of a benchmark."""
     given = benchmarks.load(name, settings.seed, settings.split.folds)
     return [
         one_fold(given.X, given.truth, given.candidates, given.fold == fold, settings)
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two folds of yeast-9")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument(
-        "names", nargs="*", default=NAMES, metavar="SETTING", help="such as birds-4"
+        "names", nargs="*", default=NAMES, metavar="BENCHMARK", help="such as birds-4"
     )
     options = parser.parse_args()
     settings = load(ROOT / "params.yaml")
@@ -133,7 +133,8 @@ def main() -> None:
     columns = [*kinds, "auc.pi", "auc.F", "auc.leave_one_out"]
     print(f"{'':14}{'candidates':>16}{'pseudo-labels':>16}{'truth':>16}{'AUC of':>10}")
     print(
-        f"{'setting':14}" + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
+        f"{'benchmark':14}"
+        + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
     for name in benchmarks.available(names):
         with threadpool_limits(1, "blas"):  # as the stages do

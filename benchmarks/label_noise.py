@@ -1,6 +1,6 @@
 """How well wrong labels are found, beside cleanlab, and what training without them is worth.
 
-`python -m benchmarks.label_noise [--quick] [--json FILE] [SETTING ...]`, on the same candidates:
+`python -m benchmarks.label_noise [--quick] [--json FILE] [BENCHMARK ...]`, on the same candidates:
 
 1. our confidence against cleanlab's scores from out-of-fold logistic regression (C = 0.01, which
    does better here than 1), MLP and random forest, and against the frequency of the label alone:
@@ -186,7 +186,7 @@ def training(given: benchmarks.Benchmark, folds: int) -> dict[str, float]:
 
 
 def measure(given: benchmarks.Benchmark, quick: bool) -> dict[str, float | str]:
-    """All figures of a setting."""
+    """All figures of a benchmark."""
     figures = dict(ranking(given))
     confidence, theirs = figures.pop("label_confidence"), figures.pop("cleanlab_flags")
     chosen = given.candidates == 1
@@ -213,18 +213,18 @@ def over_draws(name: str, quick: bool) -> dict[str, float | str]:
 
 RANKING = (
     f"{'':12}{'':>7}{'ROC AUC':>10}{'':>32}{'of ours':>24}{'seconds':>15}\n"
-    f"{'setting':12}{'false':>7}{'ours':>10}{'lr':>8}{'mlp':>8}{'rf':>8}{'freq.':>8}"
+    f"{'benchmark':12}{'false':>7}{'ours':>10}{'lr':>8}{'mlp':>8}{'rf':>8}{'freq.':>8}"
     f"{'AP':>8}{'top 5%':>8}{'error':>8}{'ours':>8}{'rf':>8}"
 )
-FLAGS = f"{'setting':12}{'ours':>16}{'as many':>16}{'cleanlab':>16}  P / R; its model and filter"
+FLAGS = f"{'benchmark':12}{'ours':>16}{'as many':>16}{'cleanlab':>16}  P / R; its model and filter"
 TRAINING_ROW = (
-    f"{'':12}{'':>7}{'network':>38}{'kernel ridge':>38}\n{'setting':12}{'folds':>7}"
+    f"{'':12}{'':>7}{'network':>38}{'kernel ridge':>38}\n{'benchmark':12}{'folds':>7}"
     + f"{'candid.':>10}{'cleaned':>9}{'truth':>8}{'Hamming':>11}" * 2
 )
 
 
 def rows(name: str, f: dict[str, float]) -> tuple[str, str, str]:
-    """A setting's rows of the three tables."""
+    """A benchmark's rows of the three tables."""
     aucs = "".join(f"{f[f'{model}.auc']:8.4f}" for model in ("lr", "mlp", "rf", "frequency"))
     quality = "".join(
         f"{f[f'ours.{key}']:8.3f}"
@@ -253,7 +253,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="emotions-4, one draw, one fold")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
-    parser.add_argument("names", nargs="*", metavar="SETTING", help="such as emotions-4")
+    parser.add_argument("names", nargs="*", metavar="BENCHMARK", help="such as emotions-4")
     options = parser.parse_args()
     names = options.names or (BENCHMARKS[1:2] if options.quick else BENCHMARKS)
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
@@ -267,7 +267,7 @@ def main() -> None:
     best = {name: max(f[f"{m}.auc"] for m in ("lr", "mlp", "rf")) for name, f in found.items()}
     higher = sum(f["ours.auc"] > best[name] for name, f in found.items())
     quicker = sum(f["ours.seconds"] < f["rf.seconds"] for f in found.values())
-    print(f"AUC above cleanlab's best model on {higher} of {len(found)} settings,", end=" ")
+    print(f"AUC above cleanlab's best model on {higher} of {len(found)} benchmarks,", end=" ")
     print(f"in less time than its forest on {quicker}")
     for kind in ("network", "kernel_ridge"):
         gains = [

@@ -91,32 +91,32 @@ def main() -> None:
         parser.error(f"{unknown[0]}: no such method; see `wscpml methods`")
     usual = QUICK_METHODS if options.quick else [n for n in METHODS if not method(n).NEEDS_TRUTH]
     names = [REFERENCE, *(n for n in options.names or usual if n != REFERENCE)]
-    settings = [s for s in BENCHMARKS[: 1 if options.quick else None] if not benchmarks.missing(s)]
+    chosen = [s for s in BENCHMARKS[: 1 if options.quick else None] if not benchmarks.missing(s)]
     rows = QUICK_ROWS if options.quick else ROWS
 
-    print(" " * 14 + "".join(f"{setting:>30}" for setting in settings))
+    print(" " * 14 + "".join(f"{benchmark:>30}" for benchmark in chosen))
     columns = f"{'s':>8}{'x BR':>8}{'MB':>7}{'x BR':>7}"
-    print(f"{'method':14}" + columns * len(settings) + "  growth")
+    print(f"{'method':14}" + columns * len(chosen) + "  growth")
     figures: dict[str, float] = {}
     bases: dict[str, dict[str, float]] = {}
     for name in tqdm(names, disable=None, leave=False):
         line = f"{method(name).TITLE:14}"
-        for setting in settings:
-            found = measure(name, setting)[0]
-            base = bases.setdefault(setting, found)  # the reference comes first
+        for benchmark in chosen:
+            found = measure(name, benchmark)[0]
+            base = bases.setdefault(benchmark, found)  # the reference comes first
             times = {key: value / base[key] for key, value in found.items()}
             line += f"{found['seconds']:8.2f}{times['seconds']:8.2f}"
             line += f"{found['bytes'] / 1e6:7.0f}{times['bytes']:7.2f}"
             for key, value in found.items():
-                figures[f"{setting}.{name}.{key}"] = value
-                figures[f"{setting}.{name}.{key}_ratio"] = times[key]
+                figures[f"{benchmark}.{name}.{key}"] = value
+                figures[f"{benchmark}.{name}.{key}_ratio"] = times[key]
         figures[f"growth.{name}"] = growth(name, rows)
         print(f"{line}{figures[f'growth.{name}']:8.2f}", flush=True)
     slow = [n for n in names if figures[f"{BENCHMARKS[0]}.{n}.seconds_ratio"] > BOUND]
     print(f"slower than {BOUND} x BR on {BENCHMARKS[0]}: {', '.join(slow) or 'none'}")
-    for setting in BENCHMARKS:
-        if reason := benchmarks.missing(setting):
-            print(f"{setting} {reason}")
+    for benchmark in BENCHMARKS:
+        if reason := benchmarks.missing(benchmark):
+            print(f"{benchmark} {reason}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 

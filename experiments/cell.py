@@ -41,7 +41,7 @@ class Cell:
     @property
     def stage(self) -> str:
         """What DVC calls it."""
-        return f"experiments/dvc.yaml:{self.part}@{self.benchmark}-{self.method}"
+        return f"{stages(self.part)}@{self.benchmark}-{self.method}"
 
     @property
     def path(self) -> Path:
@@ -65,6 +65,11 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.benchmark} {self.method}"
+
+
+def stages(part: str) -> str:
+    """What DVC calls all cells of a part."""
+    return f"{PLACES[part].as_posix()}/dvc.yaml:{part}"
 
 
 def cells(study: Study, part: str) -> list[Cell]:

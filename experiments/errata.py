@@ -114,7 +114,7 @@ ERRATA: dict[str, Callable[[], list[str]]] = {
     "The pseudo-label step works against the noise": pseudo_label_step,
     "The critical values are swapped": swapped_statistics,
     "F_F does not follow from the printed tables": friedman_statistics,
-    "A row of the ablation belongs to another setting": repeated_row,
+    "A row of the ablation belongs to another benchmark": repeated_row,
     "Weak supervision where there is no candidate": supervision_off_candidates,
 }
 

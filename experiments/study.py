@@ -14,7 +14,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from experiments import pool
-from experiments.cell import PLACES, Cell, cells, keep
+from experiments.cell import PLACES, Cell, cells, keep, stages
 from experiments.settings import KNOWN, Study, load
 from wscpml import artifacts
 from wscpml.datasets.registry import REGISTRY
@@ -22,7 +22,11 @@ from wscpml.errors import UserError
 from wscpml.serving import tracking
 
 PIPELINE = "experiments/dvc.yaml"
-LOCK, SPARE = Path("experiments/dvc.lock"), Path(".dvc/tmp/study.lock")
+LOCK = Path("experiments/dvc.lock")
+SPARES = {  # of each lock, while it is being changed
+    LOCK: Path(".dvc/tmp/study.lock"),
+    PLACES["quick"] / "dvc.lock": Path(".dvc/tmp/study-quick.lock"),
+}
 
 
 def dvc(*command: str) -> str:
@@ -36,26 +40,29 @@ def dvc(*command: str) -> str:
 
 
 def change_lock(*command: str) -> None:
-    """Run a DVC command that changes its lock file, which DVC does not write whole or not at all.
+    """Run a DVC command that changes a lock file, which DVC does not write whole or not at all.
 
-    A spare copy is there until it is done; `mend_lock` puts it back if it never was.
+    Spare copies are there until it is done; `mend_lock` puts them back if it never was.
     """
-    if LOCK.exists():
-        artifacts.write(SPARE, LOCK)
+    for lock, spare in SPARES.items():
+        if lock.exists():
+            artifacts.write(spare, lock)
     dvc(*command)
-    SPARE.unlink(missing_ok=True)
+    for spare in SPARES.values():
+        spare.unlink(missing_ok=True)
 
 
 def mend_lock() -> None:
-    """After a kill: take the lock file as it was before the change that was cut off."""
-    if SPARE.exists():
-        SPARE.replace(LOCK)
+    """After a kill: take the lock files as they were before the change that was cut off."""
+    for lock, spare in SPARES.items():
+        if spare.exists():
+            spare.replace(lock)
 
 
 def not_up_to_date(wanted: Sequence[Cell]) -> list[Cell]:
     """Those of the cells whose data, code, settings or results have changed."""
     parts = dict.fromkeys(cell.part for cell in wanted)
-    changed = json.loads(dvc("status", "--json", *(f"{PIPELINE}:{part}" for part in parts)))
+    changed = json.loads(dvc("status", "--json", *map(stages, parts)))
     return [cell for cell in wanted if cell.stage in changed]
 
 

@@ -582,5 +582,5 @@ def summary(study: Results) -> str:
         rows.append([benchmark, *ours, best, _plus_minus(printed_mean, printed_std)])
     near = [study.within_one("average_precision", entry) for entry in entries]
     rows.append(["within one deviation", *(f"{n} of {all_}" for n, all_ in near), "", ""])
-    columns = ["setting", *entries.values(), "best other", "in the paper"]
+    columns = ["benchmark", *entries.values(), "best other", "in the paper"]
     return markdown(pd.DataFrame(rows, columns=columns))

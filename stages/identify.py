@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from stages import run
 from wscpml import artifacts
 from wscpml.code_digest import CodeDigest
 from wscpml.datasets.files import digest
 from wscpml.methods import METHODS, PLACES
+from wscpml.settings import Settings
 
 HERE = Path(__file__).parent
 NO_STAGES = {"__init__", "identify", "inputs"}
@@ -29,7 +31,7 @@ FILES = {  # that are no code
 }
 
 
-def identify() -> None:
+def identify(_: Settings) -> None:
     """Write metrics/code.json: a digest for each stage, and for each method to compare with."""
     code = CodeDigest(ROOT, ["stages", "wscpml"], CHANGE_NO_RESULT)
     names = sorted({file.stem for file in HERE.glob("*.py")} - NO_STAGES)
@@ -43,10 +45,10 @@ def identify() -> None:
     }
     methods = {}
     for name in METHODS:
-        module, _, kind = PLACES[name].partition(":")
+        module, kind = PLACES[name].split(":")
         methods[name] = code.of(f"wscpml.methods.{module}", kind)
     artifacts.write("metrics/code.json", {"stages": stages, "methods": methods})
 
 
 if __name__ == "__main__":
-    identify()
+    run(identify)

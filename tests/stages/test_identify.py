@@ -24,7 +24,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def identified():
-    identify.identify()
+    identify.identify(None)
     return artifacts.read("metrics/code.json")
 
 
