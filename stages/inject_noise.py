@@ -26,16 +26,9 @@ def inject_noise(settings: Settings) -> None:
 
 def noisy(truth: Array, settings: Settings) -> Array:
     """Candidates by the noise model that the settings name."""
-    chosen, rng = settings.noise, stream(settings.seed, "noise")
-    if chosen.kind == "pad":
-        assert chosen.candidates is not None  # every set without candidates has levels
-        return noise.pad_candidates(truth, chosen.candidates, rng)
-    if chosen.kind == "uniform":
-        return noise.uniform(truth, chosen.rate, rng)
-    if chosen.kind == "label_dependent":
-        return noise.label_dependent(truth, chosen.rate, rng)
-    features = artifacts.read_matrix("data/prepared", "features")
-    return noise.instance_dependent(truth, features, chosen.rate, rng)
+    X = artifacts.read_matrix("data/prepared", "features")
+    chosen = settings.noise.model_dump()
+    return noise.inject(truth=truth, X=X, rng=stream(settings.seed, "noise"), **chosen)
 
 
 if __name__ == "__main__":

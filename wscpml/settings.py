@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from wscpml.datasets.files import OWN
+from wscpml.datasets.noise import Kind
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 from wscpml.methods import METHODS, method
@@ -32,6 +33,7 @@ from wscpml.parameters import (
     Count,
     Device,
     FeatureSettings,
+    Float,
     Int,
     Mistake,
     Seed,
@@ -120,9 +122,10 @@ class SplitSettings(Section):
 class NoiseSettings(Section):
     """How candidates are made of true labels."""
 
-    kind: Literal["pad", "uniform", "label_dependent", "instance_dependent"]
+    kind: Kind
     candidates: Count | None
     rate: Share
+    missing: Annotated[Float, Field(ge=0, lt=1)]
 
 
 class EvaluationSettings(Section):

@@ -1,3 +1,5 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +22,8 @@ def by_features(truth, rate, rng):
     return noise.instance_dependent(truth, X, rate, rng)
 
 
-MODELS = [noise.uniform, noise.label_dependent, by_features]
+BY_RATE = [noise.uniform, noise.by_frequency, noise.label_dependent, by_features]
+MODELS = [*BY_RATE, noise.per_label, noise.twins]
 RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 
 
@@ -58,7 +61,7 @@ def test_candidates_contain_the_truth(model, truth, rate):
     assert (candidates >= truth).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", BY_RATE)
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.9])
 def test_the_share_of_false_labels_added_is_the_rate(model, rate):
     truth = (rng().random((4000, 8)) < np.linspace(0.02, 0.7, 8)).astype(np.uint8)
@@ -81,7 +84,7 @@ def test_a_set_without_false_labels_gets_no_noise(model):
     np.testing.assert_array_equal(model(truth, 0.9, rng()), truth)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", BY_RATE)
 @pytest.mark.parametrize("n", [1, 50])
 @pytest.mark.parametrize("row", [[0], [1], [0, 0, 0], [0, 1, 0]])
 def test_rows_with_the_same_labels_have_no_affinities_and_are_noised_uniformly(model, n, row):
@@ -196,3 +199,53 @@ def test_shares_of_nothing_are_zero():
     nothing, everything = np.zeros((2, 3), dtype=np.uint8), np.ones((2, 3), dtype=np.uint8)
     assert noise.summary(nothing, nothing)["false_share"] == 0.0
     assert noise.summary(everything, everything)["rate"] == 0.0
+
+
+def test_labels_have_rates_of_their_own_with_the_given_mean():
+    truth = np.zeros((4000, 300), dtype=np.uint8)
+    own = noise.per_label(truth, 0.25, rng()).mean(axis=0)
+    assert own.mean() == pytest.approx(0.25, abs=0.04)
+    assert own.std() == pytest.approx(np.sqrt(0.25 * 0.75 / 3), abs=0.03)  # of Beta(0.5, 1.5)
+
+
+def test_frequent_labels_are_added_in_proportion():
+    truth = (rng().random((20000, 3)) < [0.05, 0.1, 0.2]).astype(np.uint8)
+    added = noise.by_frequency(truth, 0.1, rng(1))
+    rates = [added[truth[:, j] == 0, j].mean() for j in range(3)]
+    assert rates[1] / rates[0] == pytest.approx(2, abs=0.25)
+    assert rates[2] / rates[1] == pytest.approx(2, abs=0.25)
+
+
+@pytest.mark.parametrize("q", [1, 2, 5, 6])
+def test_a_true_label_drags_just_its_twin_in(q):
+    truth = np.repeat(np.eye(q, dtype=np.uint8), 2000, axis=0)
+    candidates = noise.twins(truth, 0.4, rng())
+    together = np.array([candidates[truth[:, j] == 1].mean(axis=0) for j in range(q)])
+    others = together - np.eye(q)
+    assert ((others > 0).sum(axis=1) == (q > 1)).all()
+    np.testing.assert_allclose(others.sum(axis=1), 0.4 * (q > 1), atol=0.05)
+    if q % 2 == 0:
+        assert ((others > 0) == (others > 0).T).all()
+
+
+def test_true_labels_are_lost_but_no_row_loses_all():
+    truth = (rng().random((3000, 6)) < 0.5).astype(np.uint8)
+    candidates = noise.uniform(truth, 0.3, rng(1))
+    left = noise.lose(truth, candidates, 0.3, rng(2))
+    assert (left <= candidates).all()
+    assert (left[truth == 0] == candidates[truth == 0]).all()
+    some = truth.any(axis=1)
+    assert ((left * truth).sum(axis=1)[some] >= 1).all()
+    assert left[truth == 1].mean() == pytest.approx(0.7, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", get_args(noise.Kind))
+def test_every_kind_can_be_named(kind):
+    truth = (rng().random((60, 5)) < 0.3).astype(np.uint8)
+    X = rng(1).normal(size=(60, 2))
+    candidates = noise.inject(kind, truth, X, 3, 0.3, 0.0, rng(2))
+    assert (candidates >= truth).all()
+    assert candidates.sum() > truth.sum()
+    fewer = noise.inject(kind, truth, X, 3, 0.3, 0.5, rng(2))
+    assert (fewer[truth == 0] == candidates[truth == 0]).all()
+    assert fewer.sum() < candidates.sum()

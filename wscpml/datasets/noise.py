@@ -1,9 +1,12 @@
 """Candidate noise: makes partial multi-label data of clean multi-label data.
 
-`pad_candidates` is the paper's model. The others add a given share of all false labels: evenly,
-or rather those that go with a row's true labels, or with its neighbours in feature space. What
-is slow to import and not needed by `pad_candidates` is imported where it is used.
+`pad_candidates` is the paper's model. The others add false labels: evenly, or with a chance that
+differs from label to label, in proportion to how frequent a label is, rather those that go with a
+row's true labels, with its neighbours in feature space, or that are the twin of a true one. What is
+slow to import and not needed by `pad_candidates` is imported where it is used.
 """
+
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +16,48 @@ from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.errors import UserError
 
 FLOOR = 0.05  # of the mean affinity, added to each: every false label stays possible
+UNEVEN = 2.0  # a + b of the Beta distribution that labels' own rates are drawn from
+
+Kind = Literal[
+    "pad",
+    "uniform",
+    "per_label",
+    "frequency",
+    "label_dependent",
+    "instance_dependent",
+    "twins",
+]
+
+
+def inject(
+    kind: Kind,
+    truth: Array,
+    X: Matrix,
+    candidates: int | None,
+    rate: float,
+    missing: float,
+    rng: np.random.Generator,
+) -> Array:
+    """Candidates ``(n, q)`` by a kind of noise.
+
+    Takes the truth ``(n, q)``, the features ``(n, d)``, the number of `candidates` that rows are
+    padded to, the `rate` of the other kinds, and the share of true labels that are lost.
+    """
+    if kind == "pad":
+        assert candidates is not None
+        noisy = pad_candidates(truth, candidates, rng)
+    elif kind == "instance_dependent":
+        noisy = instance_dependent(truth, X, rate, rng)
+    else:
+        models = {
+            "uniform": uniform,
+            "per_label": per_label,
+            "frequency": by_frequency,
+            "label_dependent": label_dependent,
+            "twins": twins,
+        }
+        noisy = models[kind](truth, rate, rng)
+    return lose(truth, noisy, missing, rng) if missing else noisy
 
 
 def pad_candidates(truth: Array, r: int, rng: np.random.Generator) -> Array:
@@ -31,6 +76,50 @@ def pad_candidates(truth: Array, r: int, rng: np.random.Generator) -> Array:
 def uniform(truth: Array, rate: float, rng: np.random.Generator) -> Array:
     """Candidates ``(n, q)``: the truth, and every false label with probability `rate`."""
     return _add(truth, rate, rng)
+
+
+def per_label(truth: Array, rate: float, rng: np.random.Generator) -> Array:
+    """Candidates ``(n, q)``: the truth, and false labels with a chance of their label's own.
+
+    The chances are drawn from a Beta distribution with mean `rate`, as crowds have it: at a rate
+    of 0.25, Beta(0.5, 1.5), some labels are hardly ever given wrongly, and some mostly.
+    """
+    own = rng.beta(UNEVEN * rate, UNEVEN * (1 - rate), truth.shape[1])
+    return _add(truth, own, rng)
+
+
+def by_frequency(truth: Array, rate: float, rng: np.random.Generator) -> Array:
+    """Candidates ``(n, q)``: the truth, and false labels in proportion to their label's frequency.
+
+    Of all false labels a share `rate` is added.
+    """
+    affinity = np.broadcast_to(truth.mean(axis=0), truth.shape)
+    return _add_by_affinity(truth, affinity, rate, rng)
+
+
+def twins(truth: Array, rate: float, rng: np.random.Generator) -> Array:
+    """Candidates ``(n, q)``: the truth, and with chance `rate` the twin of every true label.
+
+    Labels are paired at random: who sees "rock" says "metal" too, and the other way round. Of an
+    odd number, the one that is left drags the first one in.
+    """
+    order = rng.permutation(truth.shape[1])
+    twin = np.empty_like(order)
+    half = len(order) // 2
+    twin[order[:half]], twin[order[half : 2 * half]] = order[half : 2 * half], order[:half]
+    twin[order[2 * half :]] = order[0]
+    dragged = np.zeros(truth.shape)
+    np.maximum.at(dragged.T, twin, truth.T)
+    return _add(truth, rate * dragged, rng)
+
+
+def lose(truth: Array, candidates: Array, share: float, rng: np.random.Generator) -> Array:
+    """The candidates without a share of the true ones; a row keeps at least one of its own."""
+    draw = np.where(truth == 1, rng.random(truth.shape), 2.0)
+    lost = draw < share
+    kept = np.where(truth == 1, draw, -1).argmax(axis=1)
+    lost[np.arange(len(truth)), kept] = False
+    return np.where(lost, 0, candidates).astype(np.uint8)
 
 
 def label_dependent(truth: Array, rate: float, rng: np.random.Generator) -> Array:
