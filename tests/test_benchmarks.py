@@ -109,7 +109,7 @@ def test_the_label_noise_benchmark_compares_with_cleanlab(quick, capsys, small_s
     for kind in ("network", "kernel_ridge"):
         best = figures[f"emotions-4.{kind}.truth.average_precision"]
         assert best >= figures[f"emotions-4.{kind}.candidates.average_precision"]
-    assert "of 1 settings" in capsys.readouterr().out
+    assert "of 1 benchmarks" in capsys.readouterr().out
 
 
 def test_a_model_that_knows_one_value_of_a_label_is_sure_of_it():

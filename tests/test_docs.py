@@ -112,7 +112,7 @@ def test_equations_are_drawn_without_a_script(site):
     ("page", "name"),
     [
         ("wscpml", "wscpml.WSCPML.find_label_issues"),
-        ("label-quality", "wscpml.quality.judging.assess"),
+        ("label-quality", "wscpml.quality.judging.judge"),
         ("methods", "wscpml.methods.base.Method.fit"),
         ("metrics", "wscpml.evaluation.statistics.friedman"),
         ("data", "wscpml.datasets.noise.pad_candidates"),

@@ -28,5 +28,5 @@ def test_another_file_in_yeasts_place_is_refused(monkeypatch, tmp_path):
 
 def test_without_river_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(river.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UserError, match="yeast ships inside river; install river"):
+    with pytest.raises(UserError, match="yeast ships inside river; pip install"):
         river.yeast()

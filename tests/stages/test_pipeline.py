@@ -220,7 +220,7 @@ def test_plots_show_the_course_and_the_quality_of_the_run(project):
         "training",
         "average_precision_per_label",
         "weak_supervision_of_candidates",
-        "confidences_of_labels",
+        "label_confidence_of_candidates",
         "pseudo_labels_of_candidates",
         "memberships_of_candidates",
         "metrics/overview.png",

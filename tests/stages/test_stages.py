@@ -102,7 +102,14 @@ def test_each_stage_writes_just_the_outputs_that_dvc_expects(tiny_project):
 def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
     run_all()
     pseudo_labels = artifacts.read("data/pseudo_labels.parquet")
-    assert pseudo_labels.columns.tolist() == ["instance", "label", "B", "pi", "F", "confidence"]
+    assert pseudo_labels.columns.tolist() == [
+        "instance",
+        "label",
+        "B",
+        "pi",
+        "F",
+        "label_confidence",
+    ]
     candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
     assert len(pseudo_labels) == candidates[~test].sum()
     for row in pseudo_labels.sample(20, random_state=0).itertuples():
@@ -160,7 +167,7 @@ def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
     assert len(artifacts.read("data/pseudo_labels.csv")) == own.sum()
     measured = artifacts.read("metrics/evaluation.json")
     assert set(measured.pop("noise_auc").values()) == {None}
-    assert set(measured.pop("confidence").values()) == {None}
+    assert set(measured.pop("label_confidence").values()) == {None}
     assert set(measured.values()) == {None}
     assert artifacts.read("metrics/noise.json") == {}
     assert "no rows are held out" in capsys.readouterr().err
@@ -299,7 +306,7 @@ def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, param
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for command in ("stages.cluster", "wscpml.settings"):
         assert refused(command) == [
-            "params.yaml: noise.kandidates: unknown key; known here: kind, candidates, rate",
+            "params.yaml: noise.kandidates: unknown key; known here: kind, candidates, rate, missing",
             "params.yaml: clustering.alpha: must be > 0, got -1",
         ]
 
@@ -345,7 +352,7 @@ def test_a_classifier_of_cleaned_labels_predicts_about_as_many_as_are_true(tiny_
     run_all()
     after = artifacts.read("metrics/evaluation.json")
     assert after["hamming_loss"] < before["hamming_loss"]
-    assert after["confidence"] == before["confidence"]
+    assert after["label_confidence"] == before["label_confidence"]
 
 
 def test_noise_rates_are_told_label_by_label(tiny_project):
@@ -378,11 +385,12 @@ def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project
         "one_error",
         "coverage",
         "hamming_loss",
-        "confidence",
+        "label_confidence",
         "noise_auc",
     ]
-    assert list(found["noise_auc"]) == ["B", "pi", "F", "confidence"]
-    assert found["confidence"]["auc"] == found["noise_auc"]["confidence"] > found["noise_auc"]["F"]
+    assert list(found["noise_auc"]) == ["B", "pi", "F", "label_confidence"]
+    told = found["noise_auc"]
+    assert found["label_confidence"]["auc"] == told["label_confidence"] > told["F"]
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "wsc-pml"])

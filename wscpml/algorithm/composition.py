@@ -76,9 +76,14 @@ class TrainedHead:
 
 
 def represent(X: Matrix, settings: FeatureSettings, rng: np.random.Generator) -> TrainingRows:
-    """Fit scaling and kernel map to the training rows ``(n, d)``, which may be on disk."""
-    feature_map = features.fit(X, **asdict(settings), rng=rng)
+    """Fit scaling and kernel map to the training rows ``(n, d)``, and take them through."""
+    feature_map = fit_features(X, settings, rng)
     return TrainingRows(feature_map, scaled_by(feature_map, X))
+
+
+def fit_features(X: Matrix, settings: FeatureSettings, rng: np.random.Generator) -> FeatureMap:
+    """Fit scaling and kernel map to the training rows ``(n, d)``, which may be on disk."""
+    return features.fit(X, **asdict(settings), rng=rng)
 
 
 def scaled_by(feature_map: FeatureMap, X: Matrix) -> Matrix:
