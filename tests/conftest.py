@@ -30,15 +30,18 @@ STAGES = [
     "track",
 ]
 
-LONG = [  # the longest first
+SLOW = [  # the longest first
     "test_pipeline",
     "test_own_pipeline",
     "test_wheel",
     "test_benchmarks",
     "test_study",
+    "test_docs",
     "test_analyse",
     "test_tracking",
     "test_estimator",
+    "test_serving",
+    "test_audit_page",
 ]
 
 if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
@@ -48,7 +51,10 @@ if "CI" not in os.environ:  # hypothesis has a profile of its own for CI
 
 def pytest_collection_modifyitems(items):
     """Files that take long come first, so that no process is left with one at the end."""
-    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+    items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
+    for item in items:
+        if item.path.stem in SLOW:
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -20,8 +20,6 @@ from benchmarks import copy_project
 from tests.conftest import ROOT
 from tests.contract import small
 
-pytestmark = pytest.mark.slow
-
 MOST_PACKAGES = 25  # beside torch and what torch itself asks for
 EXTRAS = ["dask", "distributed", "dvc", "matplotlib", "mlflow", "pooch", "requests", "river"]
 UNREACHABLE = re.compile(r"NewConnectionError|NameResolutionError|ConnectTimeout|ProxyError")

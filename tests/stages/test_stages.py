@@ -306,7 +306,8 @@ def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, param
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for command in ("stages.cluster", "wscpml.settings"):
         assert refused(command) == [
-            "params.yaml: noise.kandidates: unknown key; known here: kind, candidates, rate, missing",
+            "params.yaml: noise.kandidates: unknown key; "
+            "known here: kind, candidates, rate, missing",
             "params.yaml: clustering.alpha: must be > 0, got -1",
         ]
 
