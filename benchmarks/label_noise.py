@@ -172,8 +172,9 @@ def training(given: benchmarks.Benchmark, folds: int) -> dict[str, float]:
         }
         for kind, (name, (labels, given_labels, targets)) in product(KINDS, learned.items()):
             settings = ClassifierSettings(kind=kind, labels=labels)
+            weight = judged.noise.weight
             head = composition.train(
-                rows, given_labels, targets, targets, settings, np.random.default_rng(0)
+                rows, given_labels, targets, targets, weight, settings, np.random.default_rng(0)
             ).head
             scores = head.predict_proba(unseen)
             wrong = (scores >= EVEN_ODDS) != given.truth[test]

@@ -22,8 +22,9 @@ from wscpml.datasets import noise
 from wscpml.evaluation import metrics
 from wscpml.evaluation.figures import COLOURS
 from wscpml.parameters import FeatureSettings, WeakSupervisionSettings
-from wscpml.quality import judging
+from wscpml.quality import judging, noise_model
 from wscpml.quality.judging import JudgedLabels
+from wscpml.quality.noise_model import NoiseModel
 
 FOLDER = Path(__file__).parent / "images/method"
 TRUE, FALSE, OTHER = COLOURS["true"], COLOURS["false"], "#d1d5db"
@@ -78,6 +79,11 @@ class Example:
         """P, the chance of each label to be a candidate, by predictors that did not see the row."""
         Y = self.candidates.astype(float)
         return judging.predict_unseen(self.rows, self.candidates, Y, seed=0)
+
+    @cached_property
+    def noise(self) -> NoiseModel:
+        """Which noise it is."""
+        return noise_model.fit(self.unseen, self.candidates.astype(float))
 
     @cached_property
     def judged(self) -> JudgedLabels:
@@ -216,18 +222,15 @@ def draw_pseudo_labels(of: Example) -> Figure:
 def draw_chance(of: Example) -> Figure:
     """Where rho is read off, and Bayes' rule."""
     figure, (left, right) = _panels(2, square=(False, False))
-    true = of.truth == 1
-    edges = np.linspace(of.unseen.min(), of.unseen.max(), 30)
-    left.hist(
-        [of.unseen[~true], of.unseen[true]], edges, stacked=True, color=[FALSE, TRUE],
-        label=["not true", "true"],
-    )  # fmt: skip
-    highest = np.quantile(of.unseen, judging.LOWEST)
-    left.axvspan(edges[0], highest, color="#fde68a", zorder=0, label=f"lowest {judging.LOWEST:.0%}")
-    left.set(title="P of all rows and labels", xlabel="P", ylabel="pairs")
+    Y, model = of.candidates.astype(float), of.noise
+    size, on, scores = noise_model.binned(model.scores, Y)
+    shares = on[:, SHOWN] / size[:, 0]
+    rho = float(model.chances[SHOWN])
+    left.scatter(scores[:, SHOWN], shares, s=20, c="#1f3a68", label="share that are candidates")
+    left.axhline(rho, color=FALSE, linestyle="--", label=f"the floor, ρ = {rho:.2f}")
+    left.set(title=f"Label {LABELS[SHOWN]} by its P", xlabel="P", ylim=(0, 1.05))
     _legend_below(left, -0.2)
     p = np.linspace(0, 1, 200)
-    rho = of.judged.chance
     right.plot(p, judging.posterior(p, rho), c="#1f3a68", linewidth=2, label=f"ρ = {rho:.2f}")
     right.plot(p, judging.posterior(p, 0.1), c="#9db7dc", linewidth=2, label="ρ = 0.10")
     right.set(

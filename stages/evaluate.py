@@ -81,6 +81,8 @@ def audited(settings: Settings, candidates: Array, quantities: dict[str, Array])
         confidence,
         issues.find(confidence, candidates, seen.nearest, labels, instances),
         seen,
+        artifacts.read(MADE / "noise_rates.csv") if judged else None,
+        artifacts.read(MADE / "noise.json")["remarks"] if judged else [],
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
     )

@@ -1,7 +1,5 @@
 """Judge every candidate: how likely it is to be true."""
 
-import pandas as pd
-
 from stages import inputs, run
 from wscpml import artifacts
 from wscpml.quality import judging
@@ -10,19 +8,16 @@ from wscpml.settings import Settings
 
 
 def judge_labels(settings: Settings) -> None:
-    """Write the label confidence of each candidate, and how noisy each label is."""
+    """Write the label confidence of each candidate, how noisy labels are, and which noise it is."""
     candidates = inputs.candidates("train")
     judged = judging.judge(inputs.training_rows(), candidates, streams(settings.seed).judging)
-    rates = pd.DataFrame(
-        {
-            "label": artifacts.read("data/prepared/names.json")["labels"],
-            "candidates": candidates.sum(axis=0, dtype=int),
-            "noise_rate": judged.noise_rates,
-        }
-    )
+    names = artifacts.read("data/prepared/names.json")["labels"]
+    remarks = judged.noise.told(names)
     confidence = judged.label_confidence[candidates == 1]
     artifacts.write("models/wsc-pml/label_confidence.npy", confidence)
-    artifacts.write("models/wsc-pml/noise_rates.csv", rates)
+    artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, candidates))
+    artifacts.write("models/wsc-pml/noise.json", judged.noise.summary() | {"remarks": remarks})
+    print("\n".join(remarks))
 
 
 if __name__ == "__main__":

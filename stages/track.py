@@ -30,6 +30,7 @@ FILES = [
     "metrics/overview.png",
     "metrics/audit.html",
 ]
+JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
 SHARED = {"method", "seed", "dataset", "split", "noise", "evaluation", "tracking"}  # by all methods
 
 
@@ -38,6 +39,7 @@ def track(settings: Settings) -> None:
     own, made = settings.has_stages, Path("models", settings.method)
     files = [*FILES, f"{made}/params.yaml"]
     files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else []
+    files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
     hashes = dvc_hashes([name for name in files if name.endswith(".lock")])
     names, parameters = (
         artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
@@ -45,6 +47,9 @@ def track(settings: Settings) -> None:
     features = artifacts.read_matrix("data/prepared", "features")
     measured = flat(artifacts.read("metrics/evaluation.json"))
     measured |= flat({"noise": artifacts.read("metrics/noise.json")})
+    if own:
+        judged = artifacts.read(made / "noise.json")
+        measured |= {f"noise_seen.{name}": judged[name] for name in JUDGED}
     labels = artifacts.read("metrics/per_label.csv")
     for label, value in zip(labels.label, labels.average_precision, strict=True):
         name = metric_name(f"label_average_precision.{label}")

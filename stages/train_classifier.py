@@ -23,6 +23,7 @@ def train_classifier(settings: Settings) -> None:
         inputs.candidates("train"),
         inputs.of_candidates(inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F),
         inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy")),
+        artifacts.read(f"{MADE}/noise.json")["weight"],
         settings.classifier,
         streams(settings.seed).classifier,
         settings.device,

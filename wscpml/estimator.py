@@ -52,8 +52,15 @@ class WSCPML(
         The probability that a candidate is true; 0 where a label is no candidate.
     pseudo_labels_ : (n, q)
         What the classifier was trained on.
-    noise_rates_ : (q,)
-        The estimated share of each label's candidates that are false.
+    noise_rates_ : table of q rows
+        For each label: its `candidates`, the estimated share of them that are false,
+        `noise_rate`, between `lower` and `upper` with 90 %, and the `chance` of the label to be a
+        candidate where it is not true.
+    noise_ : dict
+        Which `kind` of noise was found, `common` to all labels, `per label` or `none seen`, and
+        what speaks for it.
+    remarks_ : list of str
+        The same in words, and what cannot be known from these data.
     prototypes_ : (q, d)
         Those of the clustering, among the scaled features.
     """
@@ -76,6 +83,9 @@ class WSCPML(
         n = len(self.candidates_)
         self.instances_ = pd.RangeIndex(n) if named is None else named.index
         self._tables = tables
+        noise = self.judged_.noise
+        self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
+        self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
             for values in (self.judged_.label_confidence, self.pseudo_labels_)
@@ -98,15 +108,15 @@ class WSCPML(
             candidates,
             F,
             confidence,
+            self.judged_.noise.weight,
             part_of(self, ClassifierSettings),
             random.classifier,
             self.device,
         ).head
-        self.noise_rates_ = self.judged_.noise_rates
         self.objective_ = found.course.objective.tolist()
         self.candidates_, self.prototypes_ = candidates, found.prototypes
         self.evidence_ = evidence.gather(rows.scaled, found.prototypes)
-        return confidence if self.labels == "cleaned" else F
+        return self.judged_.to_learn(candidates) if self.labels == "cleaned" else F
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""

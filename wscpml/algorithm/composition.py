@@ -110,6 +110,7 @@ def train(
     candidates: Array,
     pseudo_labels: Array,
     label_confidence: Array,
+    weight: float,
     settings: ClassifierSettings,
     rng: np.random.Generator,
     device: str = "cpu",
@@ -118,11 +119,12 @@ def train(
     """Train the classifier on the labels that the settings name, all ``(n, q)``.
 
     `printed` is the paper: it learns F, and a probability of a half makes a label. `cleaned` learns
-    the label confidences, and its probabilities are shifted: even odds are then where the fewest
-    errors are to be expected.
+    the label confidences, by their weight, and its probabilities are shifted: even odds are then
+    where the fewest errors are to be expected.
     """
-    cleaned = settings.labels == "cleaned"
-    targets = (label_confidence if cleaned else pseudo_labels).astype(np.float64)
+    shifts = settings.labels == "cleaned"
+    labels = cleaned(label_confidence, candidates, weight) if shifts else pseudo_labels
+    targets = labels.astype(np.float64)
     if settings.kind == "kernel_ridge":
         fitted = closed_form(rows, candidates, targets, np.arange(len(targets)))
         trained = TrainedHead(fitted.head, fitted.course, fitted)
@@ -130,11 +132,16 @@ def train(
         fitted = closed_form(rows, candidates, targets, rows.of_axes)
         chosen = part_of(settings, NetworkSettings)
         trained = train_network(rows, candidates, targets, chosen, rng, fitted, device, progress)
-    if not cleaned:
+    if not shifts:
         return trained
     threshold = even_odds(trained.head, rows, fitted, label_confidence)
     shifted = trained.head.with_even_odds_at(threshold)
     return TrainedHead(shifted, trained.course, fitted)
+
+
+def cleaned(label_confidence: Array, candidates: Array, weight: float) -> Array:
+    """What to learn, ``(n, q)``: label confidences by their weight, and candidates for the rest."""
+    return weight * label_confidence + (1 - weight) * candidates
 
 
 def train_network(

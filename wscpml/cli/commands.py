@@ -15,6 +15,8 @@ from wscpml.datasets.dataset import Dataset, check
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError
 
+MOST_TOLD = 3  # labels that are named
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -136,7 +138,7 @@ def clean(options: Namespace) -> None:
         artifacts.write(tasks, suspicious)
         artifacts.write(config, review.label_studio_config(data.label_names))
     artifacts.write(options.output, decided)
-    _tell_found(options, data, decided, files, warnings)
+    _tell_found(options, data, fitted, decided, files, warnings)
 
 
 def audit(options: Namespace) -> None:
@@ -151,7 +153,7 @@ def audit(options: Namespace) -> None:
     decided = review.decisions(
         data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
     )
-    _tell_found(options, data, decided, {"html": options.html}, warnings)
+    _tell_found(options, data, fitted, decided, {"html": options.html}, warnings)
 
 
 def predict(options: Namespace) -> None:
@@ -277,17 +279,21 @@ def _refuse_to_replace(directory: Path, ours: tuple[str, ...]) -> None:
 def _tell_found(
     options: Namespace,
     data: Dataset,
+    fitted: "WSCPML",
     decided: "pd.DataFrame",
     files: dict[str, Path],
     warnings: list[str],
 ) -> None:
     suspicious = int((decided.keep == 0).sum())
     noise = 1 - float(decided.label_confidence.mean()) if len(decided) else None
+    rates = fitted.noise_rates_.reset_index()
     summary = {
         **_sizes(data),
         "candidates": len(decided),
         "suspicious": suspicious,
         "estimated_noise_rate": noise,
+        "noise": fitted.noise_ | {"remarks": fitted.remarks_},
+        "noise_rates": json.loads(rates.to_json(orient="records")),
         **{name: str(path) for name, path in files.items()},
         "warnings": warnings,
     }
@@ -299,8 +305,20 @@ def _tell_found(
         summary,
         f"{len(decided)} candidates of {len(data.instance_ids)} instances: "
         f"{suspicious} are rather false than true",
+        *fitted.remarks_,
+        *_noisiest(rates),
         f"written: {', '.join(map(str, files.values()))}",
     )
+
+
+def _noisiest(rates: "pd.DataFrame") -> list[str]:
+    """A line about the labels with the highest noise rates, if there are some."""
+    worst = rates[rates.noise_rate > 0].nlargest(MOST_TOLD, "noise_rate")
+    told = [
+        f"{each.label} {each.noise_rate:.0%} ({each.lower:.0%} to {each.upper:.0%})"
+        for each in worst.itertuples()
+    ]
+    return [f"noisiest labels: {', '.join(told)}"] if told else []
 
 
 def _tell(options: Namespace, result: Any, *lines: str) -> None:

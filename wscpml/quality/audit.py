@@ -1,7 +1,7 @@
 """The audit: which tags are probably wrong, as one page that needs nothing else."""
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from scipy.stats import poisson
 
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.errors import UserError
@@ -23,7 +24,7 @@ MOST_TOLD = 3  # labels, or pairs of them, that are named in words
 GRID = 1000  # steps of a coordinate on the map
 BINS = 10  # of the calibration curve
 ENOUGH = 10  # tags that a label needs for its noise rate to be told in words
-STANDS_OUT = 4  # deviations above chance
+CHANCE = 0.05  # that any pair of labels stands out though none is confused
 CLEAR = 0.1  # below this confidence hardly any tag is true
 SHADES = 5
 PROBABILITY = "the estimated probability that a tag is right"
@@ -40,6 +41,8 @@ COLUMNS = {  # of both tables: what people read, and how it is shown
     "frequency": ("Share of the instances", "share"),
     "suspicious": ("Suspicious tags", "count"),
     "noise_rate": ("Estimated noise rate", "share"),
+    "lower": ("at least", "share"),
+    "upper": ("at most", "share"),
     "average_confidence": ("Average confidence", "probability"),
     "true_noise_rate": ("True noise rate", "share"),
 }
@@ -56,6 +59,8 @@ class Audit:
     label_confidence: Array  # (n, q), 0 where a label is no candidate
     issues: pd.DataFrame  # as `WSCPML.find_label_issues` gives it
     evidence: Evidence
+    noise_rates: pd.DataFrame | None = None  # `lower` and `upper` of each label's noise rate
+    remarks: list[str] = field(default_factory=list)  # which noise it is, what cannot be known
     truth: Array | None = None  # (n, q), -1 where it is not known
     meaning: str = PROBABILITY  # of the label confidence
 
@@ -107,6 +112,8 @@ def of(estimator: Any, title: str, truth: Any = None) -> Audit:
         confidence,
         estimator.find_label_issues(),
         estimator.evidence_,
+        estimator.noise_rates_,
+        estimator.remarks_,
         truth,
     )
 
@@ -125,6 +132,9 @@ def by_label(audit: Audit) -> pd.DataFrame:
             "average_confidence": 1 - rates,
         }
     )
+    if audit.noise_rates is not None:
+        for place, bound in enumerate(("lower", "upper")):
+            table.insert(5 + place, bound, audit.noise_rates[bound].to_numpy())
     if audit.truth is not None:
         known = audit.candidates * (audit.truth >= 0)
         table["true_noise_rate"] = noise_rates(audit.truth * known, known)
@@ -141,12 +151,15 @@ def confusion(audit: Audit) -> Array:
 
 
 def striking_pairs(audit: Audit) -> list[Pair]:
-    """The pairs of `confusion` that are far above chance, those first that explain most tags."""
+    """The pairs of `confusion` that are above chance, however many pairs were looked at.
+
+    Those come first that explain most tags.
+    """
     counts = confusion(audit)
     wrong, right = _suspicious(audit).sum(axis=0), (audit.label_confidence >= EVEN_ODDS).sum(axis=0)
     expected = np.outer(wrong, right) / len(audit.candidates)
     excess = counts - expected
-    false, true = np.nonzero(excess > STANDS_OUT * np.sqrt(np.maximum(expected, 1)))
+    false, true = np.nonzero(poisson.sf(counts - 1, expected) < CHANCE / counts.size)
     first = np.argsort(-excess[false, true], kind="stable")[:MOST_TOLD]
     names = audit.label_names
     return [

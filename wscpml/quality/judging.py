@@ -2,108 +2,166 @@
 
 Two predictors say how likely each label is to be a candidate of a row, P, without having seen the
 row's own labels: kernel ridge regression leaves the row out, and of a forest only those trees
-speak that were grown without it. Where a false label is a candidate with chance rho,
-P = p + (1 - p) rho with p the chance that the label is true, so a candidate is true with
-probability p / P. Rho shows where P is lowest: hardly any of those labels are true, and rho is the
-share of them that are candidates all the same.
+speak that were grown without it. `noise_model` finds out with which chance rho_j a label is a
+candidate where it is not true. With p the chance that the label is true, P = p + (1 - p) rho, so a
+candidate is true with probability p / P; it is averaged over all that rho may be. Where no noise
+is seen, nothing is called more likely false than true.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
+from scipy.stats import rankdata
 
-from wscpml.algorithm.composition import TrainingRows, closed_form
+from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
 from wscpml.arrays import Array, Matrix
+from wscpml.quality import noise_model
+from wscpml.quality.noise_model import RATES, NoiseModel, weights_of
 
 TREES, LEAF = 400, 3
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
 PAIRS_PER_TREE = 250_000  # rows times labels that a tree is grown on at most
-BINS = 40  # of equally many pairs, in which predictions are set right
+FEWEST = 3  # candidates of a label that anything can be learned of: left out one, two are left
+BINS = 40  # of pairs of the same weight, in which predictions are calibrated
 SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
-LOWEST = 0.2  # share of the pairs, those least likely to be candidates, that show rho
-TENTHS = 10  # bins of confidence, in which it is compared with the truth
+TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
+GRID = np.linspace(0, 1, 201)  # chances of being a candidate that confidence is tabulated at
+DOUBT, ABSTAIN = 0.3, 0.5  # share of what the features do not predict that may be false unseen
+TIED, SATURATED, HALF = 0.9, 0.95, (0.4, 0.6)  # chances that are equal; that repeat the candidates
+FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law of nature
+INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
+WIDE, NEARLY_ALL = 0.5, 0.98  # an interval that says little; a label that every row has
+MOST_NAMED = 5  # labels in a warning
+
+Predict = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Warning:
+    """What cannot be known from these data."""
+
+    text: str
+    labels: list[int]  # that it is about; none: all of them
+
+    def told(self, names: list[str]) -> str:
+        """In words, with the names of the labels."""
+        few = ", ".join(repr(names[j]) for j in self.labels[:MOST_NAMED])
+        more = len(self.labels) - MOST_NAMED
+        return f"{few}{f' and {more} more' if more > 0 else ''}{': ' if few else ''}{self.text}"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the noise of q labels."""
+
+    kind: str  # `none seen`, `common` to all labels, or `per label`
+    rates: Array  # (q,), the share of each label's candidates that are false; NaN without any
+    lower: Array  # (q,), and the interval that it lies in with 90 %
+    upper: Array  # (q,)
+    chances: Array  # (q,), that the label is a candidate where it is not true; NaN if not judged
+    dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
+    deviation: float  # between labels' chances, in units of arcsin sqrt
+    seen: float  # weight of the noise that is seen, 0 ... 1
+    weight: float  # of the label confidences in what is trained on; the rest is the candidates'
+    warnings: list[Warning]
+
+    def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
+        """Rate and interval of each label, a row each."""
+        return pd.DataFrame(
+            {
+                "label": names,
+                "candidates": candidates.sum(axis=0, dtype=int),
+                "noise_rate": self.rates,
+                "lower": self.lower,
+                "upper": self.upper,
+                "chance": self.chances,
+            }
+        )
+
+    def summary(self) -> dict[str, float | str]:
+        """Which noise it is, and what speaks for it."""
+        return {
+            "kind": self.kind,
+            "seen": self.seen,
+            "dispersion": self.dispersion,
+            "deviation": self.deviation,
+            "weight": self.weight,
+        }
+
+    def told(self, names: list[str]) -> list[str]:
+        """Which noise it is, and the warnings, in words."""
+        return [*self._which(), *(warning.told(names) for warning in self.warnings)]
+
+    def _which(self) -> list[str]:
+        known = self.chances[np.isfinite(self.chances)]
+        if self.kind == "none seen":
+            return []
+        said = "a label that is not true is given with a chance of"
+        if self.kind == "common":
+            return [f"{said} {np.median(known):.0%}, about the same for all labels"]
+        return [f"{said} {known.min():.0%} to {known.max():.0%}, which differs from label to label"]
 
 
 @dataclass(frozen=True)
 class JudgedLabels:
     """What is known of the candidates of n rows and q labels."""
 
-    label_confidence: (
-        Array  # (n, q), the probability that a candidate is true; 0 off the candidates
-    )
-    chance: float  # that a label which is not true is a candidate
-    noise_rates: Array  # (q,), the share of each label's candidates that are false; NaN without any
+    label_confidence: Array  # (n, q), the probability that a candidate is true; 0 elsewhere
+    noise: Noise
+
+    def to_learn(self, candidates: Array) -> Array:
+        """What to train on, ``(n, q)``: near the candidates where nothing can be won."""
+        return cleaned(self.label_confidence, candidates, self.noise.weight)
 
 
 def judge(rows: TrainingRows, candidates: Array, rng: np.random.Generator) -> JudgedLabels:
-    """Judge every candidate ``(n, q)`` of the training rows.
+    """Judge every candidate ``(n, q)`` of the training rows."""
+    seed = int(rng.integers(2**31))
+    given = candidates[:, can_be_judged(candidates)]
+    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates)
 
-    The probabilities are refined once, by predictions of what the first round takes to be true.
+
+def can_be_judged(candidates: Array) -> Array:
+    """The labels with enough candidates; the others take no part, and so change no other label."""
+    return np.flatnonzero(candidates.sum(axis=0) >= FEWEST)
+
+
+def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
+    """Judge every candidate ``(n, q)`` by a predictor of the labels that can be judged.
+
+    It takes targets and gives predictions, both ``(n, k)``, for rows that it is not fitted to. It
+    is asked once, and where noise is seen once more, for what the first round takes to be true.
     """
-    Y, seed = candidates.astype(np.float64), int(rng.integers(2**31))
-    predicted = predict_unseen(rows, candidates, Y, seed)
-    chance = chance_of_noise(predicted, Y)
-    true = (calibrate(predicted, Y) - chance) / (1 - chance)
-    again = predict_unseen(rows, candidates, Y * posterior(true, chance), seed)
-    confidence = Y * posterior((true + again) / 2, chance)
-    return JudgedLabels(confidence, chance, noise_rates(confidence, candidates))
+    live = can_be_judged(candidates)
+    if not len(live):
+        return _nothing_known(candidates)
+    Y = candidates[:, live].astype(np.float64)
+    P, weights = predict(Y), weights_of(Y)
+    model = noise_model.fit(P, Y)
+    right = calibrate(model.scores, Y, weights)
+    chance, by_features = right(model.scores), right(P)
+    tied = saturation(by_features[Y == 1])
+    found = look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
+    unsure = abstaining(by_features, Y.mean(axis=0), tied)
+    confidence = model.seen * found + (1 - model.seen) * unsure
+    weight = tied * (1 - model.seen)
+    if model.seen > NEVER_SURE:
+        true = chance * confidence
+        again = predict(Y * confidence)
+        weight += model.seen * worth(Y, by_features, as_candidates(again, Y, model, weights))
+        step = model.seen * (model.with_others(again, Y * confidence) - true) / 2
+        confidence = moved(confidence, true, step)
+    return _over_all_labels(candidates, live, Y * confidence, model, float(weight), tied)
 
 
 def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
     """Predictions of targets ``(n, q)`` by ridge and forest, neither of which has seen the row."""
     ours = leave_one_out(rows, candidates, targets)
     return (ours + out_of_bag(rows.scaled, targets, seed)) / 2
-
-
-def chance_of_noise(predicted: Array, Y: Array) -> float:
-    """The chance rho that a false label is a candidate: the share of them where P is lowest."""
-    lowest = Y[predicted <= np.quantile(predicted, LOWEST)]
-    return float(min((lowest.sum() + 0.5) / (lowest.size + 1), 1 - NEVER_SURE))
-
-
-def posterior(true: Array, chance: float) -> Array:
-    """Probability that a candidate is true, from the estimated one that its label is, seen or not.
-
-    An estimate near 0 or below becomes small but positive, in the same order.
-    """
-    small = NEVER_SURE / (2 - np.minimum(true / NEVER_SURE, 1))
-    true = np.where(true < NEVER_SURE, small, np.minimum(true, 1))
-    return true / (true + (1 - true) * chance)
-
-
-def noise_rates(label_confidence: Array, candidates: Array) -> Array:
-    """The estimated share of each label's candidates that are false, ``(q,)``; NaN without any."""
-    counts = candidates.sum(axis=0)
-    return 1 - np.divide(
-        label_confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
-    )
-
-
-def identification(true: Array, label_confidence: Array) -> dict[str, float | None]:
-    """How well label confidences tell which candidates are false, by the truth of each.
-
-    It is 1 or 0; candidates whose truth is not known, -1, are left out.
-
-    ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
-    suspected most; and how far confidences are from the shares that are true, on average.
-    """
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    known = true >= 0
-    true, label_confidence = true[known], label_confidence[known]
-    if set(np.unique(true)) != {0, 1}:
-        return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
-    worst = np.argsort(label_confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
-    bins = np.minimum((label_confidence * TENTHS).astype(int), TENTHS - 1)
-    gaps = np.bincount(bins, true - label_confidence, TENTHS)
-    return {
-        "auc": float(roc_auc_score(true, label_confidence)),
-        "average_precision": float(average_precision_score(1 - true, -label_confidence)),
-        "precision_top_5": float(1 - true[worst].mean()),
-        "calibration_error": float(abs(gaps).sum() / len(true)),
-    }
 
 
 def leave_one_out(rows: TrainingRows, candidates: Array, targets: Array) -> Array:
@@ -136,13 +194,212 @@ def out_of_bag(X: Matrix, targets: Array, seed: int) -> Array:
     return forest.fit(X, targets.squeeze()).oob_prediction_.reshape(targets.shape)
 
 
-def calibrate(predicted: Array, observed: Array) -> Array:
-    """Predictions as probabilities: in every bin as many as were observed; never out of order."""
+def calibrate(scores: Array, observed: Array, weights: Array) -> Predict:
+    """What makes probabilities of scores: in every bin as many as observed, never out of order.
+
+    Bins hold the same weight of pairs, by labels ``(q,)``, so that rare labels do not fill them.
+    """
     from sklearn.isotonic import isotonic_regression
 
-    order = np.argsort(predicted, axis=None)
-    bins = np.array_split(order, min(BINS, order.size))
-    x, y = (np.array([each.ravel()[b].mean() for b in bins]) for each in (predicted, observed))
-    y = (1 - SLOPE) * isotonic_regression(y) + SLOPE * x
+    order = np.argsort(scores, axis=None, kind="stable")
+    w = np.broadcast_to(weights, scores.shape).ravel()[order]
+    total = np.cumsum(w)
+    place = np.minimum((total - w / 2) / total[-1] * BINS, BINS - 1).astype(int)
+    mass = np.bincount(place, w, BINS)
+    sums = (np.bincount(place, w * M.ravel()[order], BINS) for M in (scores, observed))
+    filled = mass[mass > 0]
+    x, y = (each[mass > 0] / filled for each in sums)
+    y = (1 - SLOPE) * isotonic_regression(y, sample_weight=filled) + SLOPE * x
     x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
-    return np.clip(np.interp(predicted, x, y), NEVER_SURE, 1 - NEVER_SURE)
+    return lambda scores: np.clip(np.interp(scores, x, y), NEVER_SURE, 1 - NEVER_SURE)
+
+
+def posterior(true: Array, chance: Array | float) -> Array:
+    """Probability that a candidate is true, from the estimated one that its label is, seen or not.
+
+    An estimate near 0 or below becomes small but positive, in the same order.
+    """
+    small = NEVER_SURE / (2 - np.minimum(true / NEVER_SURE, 1))
+    true = np.where(true < NEVER_SURE, small, np.minimum(true, 1))
+    return true / (true + (1 - true) * chance)
+
+
+def mean_confidence(beliefs: Array) -> Array:
+    """Confidence ``(len(GRID), q)`` of a candidate by its chance of being one, over all rates."""
+    return posterior((GRID[:, None] - RATES) / (1 - RATES), RATES) @ beliefs
+
+
+def look_up(chance: Array, table: Array) -> Array:
+    """Each label's table at the chances ``(n, q)``, between its entries along lines."""
+    place = np.clip(chance, 0, 1) * (len(GRID) - 1)
+    low = np.minimum(place.astype(int), len(GRID) - 2)
+    below, above = (np.take_along_axis(table, low + k, axis=0) for k in (0, 1))
+    return below + (place - low) * (above - below)
+
+
+def abstaining(chance: Array, share: Array, tied: float) -> Array:
+    """Confidence ``(n, q)`` where nothing is known of the noise: at least a half, in order.
+
+    Halfway from certain to what the features say. Where these only repeat the candidates, those
+    that they are sure of are equal, and the more frequent label is the likelier one.
+    """
+    rank = rankdata(share, "max") / len(share)
+    equal = np.minimum(chance, TIED) / TIED * rank
+    return 1 - ABSTAIN * (1 - ((1 - tied) * chance + tied * equal))
+
+
+def saturation(chances: Array) -> float:
+    """Whether the features tell most candidates for sure, and so just repeat them, 0 ... 1."""
+    return float(np.clip(((chances >= SATURATED).mean() - HALF[0]) / (HALF[1] - HALF[0]), 0, 1))
+
+
+def moved(confidence: Array, true: Array, step: Array) -> Array:
+    """Confidences after the chance that the label is true has moved: their odds by its odds."""
+    before, after = (np.clip(t, NEVER_SURE, 1 - NEVER_SURE) for t in (true, true + step))
+    odds = after / (1 - after) * (1 - before) / before * confidence
+    return odds / (odds + 1 - confidence)
+
+
+def as_candidates(true: Array, Y: Array, model: NoiseModel, weights: Array) -> Array:
+    """What predictions of the truth ``(n, q)`` say of the candidates, calibrated."""
+    predicted = np.clip(true, 0, 1) * (1 - model.chances) + model.chances
+    return calibrate(predicted, Y, weights)(predicted)
+
+
+def worth(Y: Array, P: Array, Q: Array) -> float:
+    """Share, 0 ... 1, of predictions Q in the mean with P that predicts the candidates Y best."""
+    difference = Q - P
+    return float(np.clip((difference * (Y - P)).sum() / max((difference**2).sum(), 1e-12), 0, 1))
+
+
+def noise_rates(label_confidence: Array, candidates: Array) -> Array:
+    """The estimated share of each label's candidates that are false, ``(q,)``; NaN without any."""
+    counts = candidates.sum(axis=0)
+    return 1 - np.divide(
+        label_confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
+    )
+
+
+def identification(true: Array, label_confidence: Array) -> dict[str, float | None]:
+    """How well label confidences tell which candidates are false, by the truth of each.
+
+    ROC AUC; average precision of the false ones; share of false ones among the 5 % that are
+    suspected most; and how far confidences are from the shares that are true, on average. The truth
+    is 1 or 0; candidates of which it is not known, -1, are left out.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    known = true >= 0
+    true, label_confidence = true[known], label_confidence[known]
+    if set(np.unique(true)) != {0, 1}:
+        return dict.fromkeys(["auc", "average_precision", "precision_top_5", "calibration_error"])
+    worst = np.argsort(label_confidence, kind="stable")[: max(1, round(0.05 * len(true)))]
+    bins = np.minimum((label_confidence * TENTHS).astype(int), TENTHS - 1)
+    gaps = np.bincount(bins, true - label_confidence, TENTHS)
+    return {
+        "auc": float(roc_auc_score(true, label_confidence)),
+        "average_precision": float(average_precision_score(1 - true, -label_confidence)),
+        "precision_top_5": float(1 - true[worst].mean()),
+        "calibration_error": float(abs(gaps).sum() / len(true)),
+    }
+
+
+def _over_all_labels(
+    candidates: Array, live: Array, judged: Array, model: NoiseModel, weight: float, tied: float
+) -> JudgedLabels:
+    """What was found of the `live` labels, and what is to be said of the others."""
+    n, q = candidates.shape
+    counts = candidates.sum(axis=0)
+    rest = np.setdiff1d(np.arange(q), live)
+    confidence = np.zeros((n, q))
+    confidence[:, live] = judged
+    confidence[:, rest] = candidates[:, rest] * max(judged.sum() / counts[live].sum(), ABSTAIN)
+    rates = noise_rates(confidence, candidates)
+    low, high = interval(model.beliefs, counts[live] / n, n)
+    lower, upper, chances = np.zeros(q), np.ones(q), np.full(q, np.nan)
+    lower[live] = np.minimum(model.seen * low, rates[live])
+    upper[live] = np.maximum(model.seen * high + 1 - model.seen, rates[live])
+    chances[live] = model.chances
+    noise = Noise(
+        kind=model.kind(counts[live]),
+        rates=rates,
+        lower=lower,
+        upper=upper,
+        chances=chances,
+        dispersion=model.dispersion,
+        deviation=model.deviation(counts[live]),
+        seen=model.seen,
+        weight=weight,
+        warnings=_warnings(model, tied, live, rest, counts, n, high - low),
+    )
+    return JudgedLabels(confidence, noise)
+
+
+def interval(beliefs: Array, share: Array, n: int) -> tuple[Array, Array]:
+    """Between which shares of each label's candidates are false, with 90 %, each ``(q,)``.
+
+    At a rate, a label that is a candidate of a `share` of the rows has rate (1 - true share) false
+    ones: that is rate / (1 - rate) times (1 - share) / share of them, give or take what is drawn.
+    """
+    rate = RATES[:, None]
+    false = np.minimum(rate / (1 - rate) * (1 - share) / share, 1)
+    drawn = np.sqrt(false * (1 - rate) / (n * share))
+    flat = beliefs**FLAT
+    below = (flat / flat.sum(axis=0)).cumsum(axis=0)
+    at = [(below >= level).argmax(axis=0)[None] for level in INTERVAL]
+    low, middle, high = (np.take_along_axis(false, place, axis=0)[0] for place in at)
+    give = DEVIATIONS * np.take_along_axis(drawn, at[1], axis=0)[0]
+    return (
+        np.maximum(middle - np.hypot(middle - low, give), 0),
+        np.minimum(middle + np.hypot(high - middle, give), 1),
+    )
+
+
+def _warnings(
+    model: NoiseModel, tied: float, live: Array, rest: Array, counts: Array, n: int, width: Array
+) -> list[Warning]:
+    """What cannot be known from these data."""
+    found = []
+    if model.seen < 0.5:
+        found.append(
+            Warning(
+                "no noise can be seen, because there is none, or the features do not predict the "
+                "labels, or they predict the noise too; nothing is called wrong",
+                [],
+            )
+        )
+    if tied > 0.5:
+        found.append(
+            Warning(
+                "the features tell nearly every candidate, so that what is false among them leaves "
+                "no trace; the more frequent labels are taken to be likelier",
+                [],
+            )
+        )
+    about = {
+        "their noise can hardly be known": live[(width > WIDE) & (model.seen >= 0.5)],
+        "nearly every row has them": live[counts[live] >= NEARLY_ALL * n],
+        f"not judged, fewer than {FEWEST} candidates": rest[counts[rest] > 0],
+    }
+    found += [Warning(text, labels.tolist()) for text, labels in about.items() if len(labels)]
+    same = "given to the same rows; which of them is wrong, only a person can say"
+    return found + [Warning(same, live[group].tolist()) for group in model.groups]
+
+
+def _nothing_known(candidates: Array) -> JudgedLabels:
+    """Where no label has enough candidates."""
+    q = candidates.shape[1]
+    confidence = ABSTAIN * candidates.astype(float)
+    noise = Noise(
+        kind="none seen",
+        rates=noise_rates(confidence, candidates),
+        lower=np.zeros(q),
+        upper=np.ones(q),
+        chances=np.full(q, np.nan),
+        dispersion=1.0,
+        deviation=0.0,
+        seen=0.0,
+        weight=0.0,
+        warnings=[Warning(f"no label has {FEWEST} candidates; nothing can be judged", [])],
+    )
+    return JudgedLabels(confidence, noise)

@@ -1,0 +1,293 @@
+"""Which noise it is: how often each label is a candidate where it is not true.
+
+A predictor says how likely each label is to be a candidate of a row, without having seen the row's
+own labels: P. A false label j is a candidate with chance rho_j, so over rows with the same score s
+
+    P(candidate | s) = rho_j + (1 - rho_j) sigmoid(a_j + b_j s),
+
+and the floor that this curve has where s is low is what shows rho_j. Each label's floor is judged
+together with all others' (`believed`): labels share a rate as far as the data say, so that "one
+chance for all labels" and "one per label" are the ends of one prior. Where labels compete for
+places (rows padded to a count) there is one rate. Where no label shows a floor, nothing is known
+of the noise (`seen_noise`).
+
+Arrays are of n rows, q labels, G rates and B bins of rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, xlogy
+
+from wscpml.arrays import Array, row_blocks
+
+# (G,), even in Jeffreys' measure, from next to none up to 0.95: a label that is a candidate of
+# nearly every row shows nothing, its rate least of all.
+RATES = np.sin(np.linspace(0.02, np.arcsin(np.sqrt(0.95)), 64)) ** 2
+BINS = 40  # of rows, in which predictions are compared with candidates
+PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of other labels as evidence; or not at all
+COMPETE, FREE = 0.25, 0.5  # dispersion up to which labels compete, and from which they do not
+WEAK = 6.0  # deviation of level and slope where a curve is fitted: none to speak of
+LEVEL, SPREAD, STEEP = -2.0, 1.5, 3.0  # logit of the truth on an average row, deviation; of slopes
+ROUNDS, PRIORS = 3, 3.0  # that find the level; labels that LEVEL counts for
+NONE = 0.05  # prior share of labels without noise
+FRESH = (1.0, 3.0, 10.0)  # labels that "a rate like no other's" counts for: few is common noise
+OUTLIER = np.exp(-5.0)  # likelihood that one label can deny a common rate at most
+EXCESS, LEAST, EACH = 1.0, 6.0, 0.1  # log likelihood of floors that may be chance: see `seen_noise`
+ALIKE = 0.9  # correlation of columns that cannot be told apart
+DIFFERENT = 0.1  # deviation between labels' chances from which they are told to differ
+STEPS = 20  # of the fit of curves; most converge in less
+LABELS_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """What the candidates of n rows and q labels show of their noise."""
+
+    scores: Array  # (n, q), predictions of the candidates by features and other labels
+    beliefs: Array  # (G, q), how likely each rate is the label's
+    dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
+    floor: float  # log likelihood that the labels' floors add; noise is seen from `enough` on
+    enough: float
+    seen: float  # weight of the noise that is seen, 0 ... 1
+    groups: list[list[int]]  # of labels that are given to the same rows
+    first: Array  # (q,), the first label of each one's group
+
+    @property
+    def free(self) -> float:
+        """How far labels are free of each other, 0 ... 1: at 0 they compete for places."""
+        return float(np.clip((self.dispersion - COMPETE) / (FREE - COMPETE), 0, 1))
+
+    @property
+    def chances(self) -> Array:
+        """The chance of each label to be a candidate where it is not true, ``(q,)``."""
+        return RATES @ self.beliefs
+
+    def with_others(self, P: Array, Y: Array) -> Array:
+        """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
+        return P + self.free * by_others(P, Y, self.first) if self.free else P
+
+    def deviation(self, weights: Array) -> float:
+        """How far labels' chances are apart, by weights ``(q,)``, in units of arcsin sqrt."""
+        weights = weights / weights.sum()
+        angles = np.arcsin(np.sqrt(RATES))
+        means = angles @ self.beliefs
+        within = weights @ ((angles[:, None] - means) ** 2 * self.beliefs).sum(axis=0)
+        between = weights @ (means - weights @ means) ** 2
+        return float(np.sqrt(max(between - within, 0)))
+
+    def kind(self, weights: Array) -> str:
+        """In a word: `none seen`, `common` to all labels, or `per label`."""
+        if self.seen < 0.5:
+            return "none seen"
+        return "common" if self.free < 0.5 or self.deviation(weights) < DIFFERENT else "per label"
+
+
+def fit(P: Array, Y: Array) -> NoiseModel:
+    """Find out which noise is in candidates Y, by predictions P of them, both ``(n, q)``.
+
+    Every label has candidates. P has not seen the row that it is of.
+    """
+    groups, first = alike(Y)
+    found = dispersion(P, Y)
+    free = float(np.clip((found - COMPETE) / (FREE - COMPETE), 0, 1))
+    scores = P + free * by_others(P, Y, first) if free else P
+    curves = fit_curves(scores, Y)
+    beliefs = levelled(curves, weights_of(Y), free)
+    if groups and free:  # what labels say for each other may hide a floor, never make one
+        alone = np.arange(Y.shape[1])
+        floor, enough, seen = seen_noise(fit_curves(P + free * by_others(P, Y, alone), Y))
+    else:
+        floor, enough, seen = seen_noise(curves)
+    return NoiseModel(scores, beliefs, found, floor, enough, seen, groups, first)
+
+
+def weights_of(Y: Array) -> Array:
+    """What each label counts, ``(q,)``: as much as it has candidates, 1 on average."""
+    share = Y.mean(axis=0)
+    return share / share.mean()
+
+
+def dispersion(P: Array, Y: Array) -> float:
+    """Variance of rows' counts beyond their predictions, in units of independent labels'."""
+    expected = np.clip(P * (1 - P), 0, None).sum(axis=1).mean()
+    return float((Y - P).sum(axis=1).var() / max(expected, 1e-12))
+
+
+def by_others(P: Array, Y: Array, first: Array) -> Array:
+    """What a row's other labels add to the predictions P of Y, by what they have beyond theirs.
+
+    Ridge regression of each label's residual on the other labels', with the row left out, at the
+    penalty of the smallest squared error, label by label; nothing where none makes it smaller.
+    With M the Gram matrix of the residuals plus penalty, one inverse serves all labels: their
+    residuals are M^-1 z / diag M^-1, their leverages follow from the same products. Labels that
+    are given to the same rows do not testify for each other: only the ``first (q,)`` of them does.
+    """
+    ones, back = np.unique(first, return_inverse=True)
+    R = (Y - P)[:, ones]
+    size = np.maximum(np.sqrt((R**2).mean(axis=0)), 1e-9)
+    Z = R / size
+    gram = Z.T @ Z
+    best, least = np.zeros(R.shape), (R**2).mean(axis=0)
+    for penalty in PENALTIES:
+        inverse = np.linalg.inv(gram + penalty * np.eye(len(ones)))
+        along, own = Z @ inverse, inverse.diagonal()
+        leverage = np.einsum("ij,ij->i", along, Z)[:, None] - along**2 / own
+        left_out = size * (along / own) / np.maximum(1 - leverage, 1e-3)
+        error = (left_out**2).mean(axis=0)
+        best, least = np.where(error < least, R - left_out, best), np.minimum(error, least)
+    return best[:, back]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Fits of each label's candidates at each rate, all ``(G, q)``."""
+
+    value: Array  # log likelihood, hardly any prior
+    a: Array
+    b: Array
+    haa: Array  # information of a and b
+    hab: Array
+    hbb: Array
+
+    def evidence(self, level: float) -> Array:
+        """Log evidence of each rate, by Laplace's method, with a prior of level and slope."""
+        det = (self.haa + SPREAD**-2) * (self.hbb + STEEP**-2) - self.hab**2
+        prior = ((self.a - level) / SPREAD) ** 2 + (self.b / STEEP) ** 2 + np.log(det)
+        found = self.value - prior / 2
+        return found - found.max(axis=0)
+
+    def floors(self) -> Array:
+        """Log likelihood ``(q,)`` that a floor adds to a curve without one."""
+        return self.value.max(axis=0) - self.value[0]
+
+
+def binned(S: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Rows in bins per label, by S: sizes ``(B, 1)``, candidates and mean S ``(B, q)``."""
+    n = len(S)
+    edges = np.unique(np.linspace(0, n, min(BINS, max(2, n // 4)) + 1).astype(int))[:-1]
+    size = np.diff(np.append(edges, n))[:, None]
+    order = np.argsort(S, axis=0, kind="stable")
+    on, sums = (np.add.reduceat(np.take_along_axis(M, order, 0), edges, axis=0) for M in (Y, S))
+    return size, on, sums / size
+
+
+def fit_curves(S: Array, Y: Array) -> Curves:
+    """Fit ``rate + (1 - rate) sigmoid(a + b s)``, b >= 0, to every label at every rate."""
+    spread = S.std(axis=0)
+    size, on, s = binned((S - S.mean(axis=0)) / np.where(spread > 1e-9, spread, 1), Y)
+    parts = row_blocks(Y.shape[1], LABELS_AT_ONCE)
+    fits = [_fit(size, on[:, part], s[:, part]) for part in parts]
+    return Curves(*(np.concatenate(each, axis=1) for each in zip(*fits, strict=True)))
+
+
+def _fit(size: Array, on: Array, s: Array) -> tuple[Array, ...]:
+    """Fisher scoring with steps that never make the fit worse, of all rates and labels at once."""
+    rate = RATES[:, None, None]
+    a, b = np.full((len(RATES), s.shape[1]), LEVEL), np.ones((len(RATES), s.shape[1]))
+
+    def value(a: Array, b: Array) -> tuple[Array, Array, Array]:
+        p = expit(a[:, None] + b[:, None] * s)
+        seen = np.clip(rate + (1 - rate) * p, 1e-9, 1 - 1e-9)
+        fit = (xlogy(on, seen) + xlogy(size - on, 1 - seen)).sum(axis=1)
+        return fit - ((a + 1) ** 2 + b**2) / WEAK**2 / 2, p, seen
+
+    def information(p: Array, seen: Array) -> tuple[Array, ...]:
+        slope, spread = (1 - rate) * p * (1 - p), seen * (1 - seen)
+        w, g = size * slope**2 / spread, (on - size * seen) / spread * slope
+        ga, gb = g.sum(axis=1) - (a + 1) / WEAK**2, (g * s).sum(axis=1) - b / WEAK**2
+        haa, hab, hbb = w.sum(axis=1), (w * s).sum(axis=1), (w * s * s).sum(axis=1)
+        return ga, gb, haa + WEAK**-2, hab, hbb + WEAK**-2
+
+    now, p, seen = value(a, b)
+    damp = np.ones(a.shape)
+    for _ in range(STEPS):
+        ga, gb, haa, hab, hbb = information(p, seen)
+        det = haa * hbb - hab**2
+        da, db = (hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det
+        length = damp * np.minimum(1, 2 / np.maximum(np.maximum(abs(da), abs(db)), 1e-9))
+        tried = a + length * da, np.maximum(b + length * db, 0)
+        found, *rest = value(*tried)
+        good = found >= now
+        a, b, now = (np.where(good, x, y) for x, y in ((tried[0], a), (tried[1], b), (found, now)))
+        p, seen = (np.where(good[:, None], x, y) for x, y in zip(rest, (p, seen), strict=True))
+        damp = np.where(good, np.minimum(1, damp * 2), damp / 4)
+    return now, a, b, *information(p, seen)[2:]
+
+
+def seen_noise(curves: Curves) -> tuple[float, float, float]:
+    """Log likelihood that all floors add, how much is enough, and the weight of noise, 0 ... 1.
+
+    A floor that is not there adds about 0.1 on average and seldom more than 1 (`EXCESS`); so what
+    is beyond, of all labels, has to pass `EACH` per label, and `LEAST`.
+    """
+    floor = float(np.maximum(curves.floors() - EXCESS, 0).sum())
+    enough = LEAST + EACH * curves.value.shape[1]
+    return floor, enough, float(expit(2 * (floor - enough)))
+
+
+def levelled(curves: Curves, weights: Array, free: float) -> Array:
+    """Beliefs ``(G, q)``, and along with them the level that the truth has on average (EM)."""
+    level = LEVEL
+    precision = curves.haa + SPREAD**-2
+    for _ in range(ROUNDS):
+        beliefs = believed(curves.evidence(level), weights, free)
+        a = (curves.a * curves.haa + level * SPREAD**-2) / precision
+        mean = (beliefs * a).sum(axis=0)
+        level = (weights @ mean + PRIORS * LEVEL) / (weights.sum() + PRIORS)
+    return believed(curves.evidence(level), weights, free)
+
+
+def believed(evidence: Array, weights: Array, free: float) -> Array:
+    """Posterior ``(G, q)`` of each label's rate.
+
+    A label's prior is what the other labels are believed to have, each as much as it has
+    candidates; and, as if of some labels more, any rate or none (a Dirichlet process, in mean
+    field). How many more (`FRESH`) is averaged over, by how well rates of labels are foretold by
+    the others'. Where labels compete, one rate for all of them takes its place.
+    """
+    base = np.full(len(RATES), (1 - NONE) / (len(RATES) - 1))
+    base[0] = NONE
+    likelihood = np.exp(evidence)
+    found, scores = zip(*(_shared(likelihood, base, weights, each) for each in FRESH), strict=True)
+    part = _normal(np.exp(np.array(scores) - max(scores)))
+    beliefs = np.tensordot(part, np.array(found), 1)
+    if free < 1:
+        pooled = np.log(likelihood + OUTLIER) @ weights
+        common = _normal(np.exp(pooled - pooled.max()))
+        beliefs = free * beliefs + (1 - free) * common[:, None]
+    return beliefs
+
+
+def _shared(likelihood: Array, base: Array, weights: Array, fresh: float) -> tuple[Array, float]:
+    """The beliefs at which each label's prior is what the others are believed to have."""
+    beliefs = _normal(likelihood * base[:, None])
+    for _ in range(100):
+        every = beliefs * weights
+        prior = every.sum(axis=1, keepdims=True) - every + fresh * base[:, None]
+        new = _normal(likelihood * prior)
+        change = abs(new - beliefs).max()
+        beliefs = new
+        if change < 1e-3:
+            break
+    return beliefs, float(weights @ np.log((likelihood * _normal(prior)).sum(axis=0) + 1e-300))
+
+
+def _normal(values: Array) -> Array:
+    return values / np.maximum(values.sum(axis=0), 1e-300)
+
+
+def alike(Y: Array) -> tuple[list[list[int]], Array]:
+    """Groups of labels that are given to the same rows, and the first ``(q,)`` of each one's group.
+
+    Which of them is wrong cannot be known.
+    """
+    Z = Y - Y.mean(axis=0)
+    size = np.sqrt((Z**2).sum(axis=0))
+    close = ALIKE * size[:, None] * size <= Z.T @ Z
+    close &= (size[:, None] > 0) == (size > 0)  # columns without a gap are alike, but no others
+    _, group = connected_components(close, directed=False)
+    _, first = np.unique(group, return_index=True)
+    several = np.flatnonzero(np.bincount(group) > 1)
+    return [np.flatnonzero(group == k).tolist() for k in several], first[group]
