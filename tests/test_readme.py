@@ -31,9 +31,9 @@ def test_the_figures_are_those_of_the_committed_result():
 def test_the_five_lines_find_wrong_tags(tmp_path, monkeypatch, capsys):
     code = re.search(r"```python\n(.*?)```", section("Five lines of Python"), re.DOTALL).group(1)
     assert len(re.findall(r"^(?!import|from|$)", code, re.MULTILINE)) <= 5
-    X, _, candidates = small(n=60)
+    X, _, candidates = small(n=160)
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
-    table.insert(0, "song", [f"song {i}" for i in range(60)])
+    table.insert(0, "song", [f"song {i}" for i in range(160)])
     names = np.array(["rock", "R&B", "pop", "folk"])
     table["tags"] = [";".join(names[row == 1]) for row in candidates]
     monkeypatch.chdir(tmp_path)

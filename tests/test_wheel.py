@@ -71,9 +71,9 @@ def installed(tmp_path_factory) -> Iterator[Environment]:
         pytest.skip("there is no network to install from")
     assert done.returncode == 0, done.stderr
 
-    X, _, candidates = small(n=60)
+    X, _, candidates = small(n=160)
     table = pd.DataFrame(X, columns=[f"feature{j}" for j in range(X.shape[1])])
-    table = table.set_axis([f"song {i}" for i in range(60)]).rename_axis("song")
+    table = table.set_axis([f"song {i}" for i in range(160)]).rename_axis("song")
     table.to_csv(path / "new.csv")
     table["tags"] = [";".join(LABELS[row == 1]) for row in candidates]
     table.to_csv(path / "songs.csv")
@@ -149,7 +149,7 @@ def test_clean_audit_and_predict_work(installed):
     assert "song 0" in (installed.path / "report.html").read_text()
     predicted = pd.read_csv(installed.path / "out.csv")
     assert sorted(predicted) == sorted(["song", *LABELS, "labels"])
-    assert len(predicted) == 60
+    assert len(predicted) == 160
 
 
 @pytest.mark.parametrize("command", ["describe emotions", "describe yeast", "fetch emotions"])

@@ -31,7 +31,7 @@ def test_what_is_shared_is_made_once(monkeypatch):
     for kind in ("network", "kernel_ridge"):
         settings = ClassifierSettings(kind=kind, max_epochs=1)
         composition.train(
-            rows, candidates, candidates, 0.7 * candidates, settings, np.random.default_rng(0)
+            rows, candidates, candidates, 0.7 * candidates, 1.0, settings, np.random.default_rng(0)
         )
     assert seen == [len(X)]
 
@@ -60,7 +60,9 @@ def trained(example, labels, confidence):
     rows, candidates = example
     settings = ClassifierSettings(kind="kernel_ridge", labels=labels)
     F = 0.9 * candidates
-    return composition.train(rows, candidates, F, confidence, settings, np.random.default_rng(0))
+    return composition.train(
+        rows, candidates, F, confidence, 1.0, settings, np.random.default_rng(0)
+    )
 
 
 def test_printed_labels_are_f_and_nothing_is_shifted(example):
@@ -81,6 +83,13 @@ def test_cleaned_labels_are_the_label_confidences_and_even_odds_move(example):
     assert even != 0.5
     shifted = expected.head.with_even_odds_at(even)
     np.testing.assert_array_equal(found.head.bias, shifted.bias)
+
+
+def test_by_their_weight_cleaned_labels_are_near_the_candidates(example):
+    _, candidates = example
+    np.testing.assert_array_equal(composition.cleaned(0.2 * candidates, candidates, 0), candidates)
+    half = composition.cleaned(0.2 * candidates, candidates, 0.5)
+    np.testing.assert_allclose(half, 0.6 * candidates)
 
 
 def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):

@@ -37,10 +37,10 @@ def no_files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def songs():
-    """songs.csv: 80 songs with ids, features and tags of odd names; returns the arrays."""
-    X, truth, candidates = small(n=80)
+    """songs.csv: 160 songs with ids, features and tags of odd names; returns the arrays."""
+    X, truth, candidates = small(n=160)
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
-    table.insert(3, "song", [f"{i:03}" for i in range(80)])
+    table.insert(3, "song", [f"{i:03}" for i in range(160)])
     names = np.array(LABELS, dtype=object)
     table["tags"] = ["|".join(names[row == 1]) for row in candidates]
     table.to_csv("songs.csv", index=False)
@@ -236,7 +236,7 @@ def test_lists_and_descriptions_come_as_json(capsys, songs):
     assert found["label_counts"] == candidates.sum(axis=0).tolist()
     assert found["candidates_a_row"] == candidates.sum(axis=1).mean()
     assert found["true_labels_a_row"] is None
-    assert (found["instances"], found["features"], found["duplicate_rows"]) == (80, 8, 0)
+    assert (found["instances"], found["features"], found["duplicate_rows"]) == (160, 8, 0)
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
@@ -267,7 +267,7 @@ def test_clean_leaves_a_model_and_tasks_for_label_studio(capsys, songs):
     said = capsys.readouterr()
     assert "written: out.csv, model, tasks.json, tasks.xml" in said.out
     (warning,) = said.err.splitlines()  # and no progress where there is no terminal
-    assert warning.startswith("warning: songs.csv: 3 instances have no label")
+    assert warning.startswith("warning: songs.csv: 4 instances have no label")
     fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
     np.testing.assert_allclose(load("model").predict_proba(X), fitted.predict_proba(X), rtol=1e-6)
     table, tasks = artifacts.read("out.csv"), artifacts.read("tasks.json")
@@ -321,7 +321,7 @@ def test_audit_writes_the_page_of_what_the_estimator_finds(capsys, songs):
     X, candidates, _ = songs
     said = said_in_json(capsys, "audit", *SONGS, *QUICK, "--html", "page.html")
     fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(
-        X, pd.DataFrame(candidates, [f"{i:03}" for i in range(80)], sorted(LABELS))
+        X, pd.DataFrame(candidates, [f"{i:03}" for i in range(160)], sorted(LABELS))
     )
     issues = fitted.find_label_issues()
     assert said["html"] == "page.html"
@@ -344,7 +344,7 @@ def test_truth_of_some_rows_is_told_and_the_others_are_unknown_on_the_page(capsy
     truth = pd.DataFrame({"song": [f"{i:03}" for i in rows], "label": first})
     truth.to_csv("t.csv", index=False)
     told = (
-        "songs.csv: the true labels of 70 of 80 instances are not listed and count as unknown; a "
+        "songs.csv: the true labels of 150 of 160 instances are not listed and count as unknown; a "
         "row of weight 0 says that an instance has none"
     )
     found = said_in_json(capsys, "describe", *SONGS, "--truth", "t.csv")

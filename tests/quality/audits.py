@@ -37,5 +37,5 @@ def an_audit(n=70, label_names=(*HOSTILE, "never used"), with_truth=True, likely
         confidence,
         issues.find(confidence, candidates, seen.nearest, names, ids),
         seen,
-        truth if with_truth else None,
+        truth=truth if with_truth else None,
     )

@@ -67,6 +67,28 @@ def test_a_pair_far_above_chance_is_told_and_others_are_not():
     assert pair.times > 1.5
 
 
+def test_of_very_many_pairs_none_is_told_by_chance():
+    rng = np.random.default_rng(1)
+    right = rng.random((600, 150)) < 0.05
+    wrong = ~right & (rng.random((600, 150)) < 0.05)
+    many = replace(
+        an_audit(),
+        candidates=(right | wrong).astype(np.uint8),
+        label_confidence=0.9 * right + 0.1 * wrong,
+        label_names=list(map(str, range(150))),
+    )
+    assert audit.striking_pairs(many) == []
+
+
+def test_the_page_says_which_noise_it_is_and_how_sure_that_is(example):
+    bounds = pd.DataFrame({"lower": [0.1] * 6, "upper": [0.4] * 6})
+    noisy = replace(example, noise_rates=bounds, remarks=["<b>rock</b>: can hardly be known"])
+    page = audit.render(noisy)
+    assert "&lt;b&gt;rock&lt;/b&gt;: can hardly be known." in page
+    assert audit.by_label(noisy).lower.tolist() == [0.1] * 6
+    assert [name for name, *_ in data_of(page)["tables"][1]["columns"]][5:7] == ["lower", "upper"]
+
+
 def test_the_calibration_curve_compares_confidence_with_truth(example):
     curve = audit.calibration(example)
     chosen = example.candidates == 1
