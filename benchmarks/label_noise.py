@@ -1,18 +1,18 @@
 """How well wrong labels are found, beside cleanlab, and what training without them is worth.
 
 `python -m benchmarks.label_noise [--quick] [--json FILE] [--draws N] [--kinds KIND,...] [SET ...]`
-makes candidates of a data set's truth by each kind of noise (`real`: the set brings its own), and on
-the same candidates measures
+makes candidates of a data set's truth by each kind of noise (`real`: the set brings its own), and
+measures on the same candidates
 
 1. our label confidence against cleanlab's scores from out-of-fold logistic regression (C = 0.01,
    which does better here than 1) and random forest, and against the frequency of the label alone:
    ROC AUC; of ours also precision and recall of the flags (below a half) and calibration error;
    processor seconds without imports and reading; which kind of noise was found;
-2. kernel ridge regression trained on the candidates, on our cleaned labels and on the truth: average
-   precision on rows that are held out, and which share of the gap between candidates and truth the
-   cleaned labels close. `limit` is training on as many rows with the truth as the candidates are
-   worth under uniform noise: a noisy label carries (1 - rho) p / (p + (1 - p) rho) of a clean one's
-   information.
+2. kernel ridge regression trained on the candidates, on our cleaned labels and on the truth:
+   average precision on rows that are held out, and which share of the gap between candidates and
+   truth the cleaned labels close. `limit` is training on as many rows with the truth as the
+   candidates are worth under uniform noise: a noisy label carries (1 - rho) p / (p + (1 - p) rho)
+   of a clean one's information.
 
 Figures are means over the draws of the noise. A measured row is kept in --json at once, and not
 measured again while it is there. `--quick`: emotions, padded, one draw, one fold.
@@ -220,7 +220,8 @@ def measure(name: str, kind: str, draws: int, folds: int) -> dict[str, float | s
         if (values := np.array([figures[key] for figures in each], dtype=float)).size
     }
     candidates, cleaned, truth = (means[f"ap.{x}"] for x in ("candidates", "cleaned", "truth"))
-    means["gap_closed"] = (cleaned - candidates) / (truth - candidates)  # type: ignore[operator]
+    gap = truth - candidates  # type: ignore[operator]
+    means["gap_closed"] = (cleaned - candidates) / gap if gap else np.nan  # type: ignore[operator]
     return means | {"kind": max(set(kinds), key=kinds.count), "draws": draws, "folds": folds}
 
 
@@ -236,8 +237,9 @@ HEAD = (
 def row(name: str, kind: str, f: dict[str, float]) -> str:
     """A line of the table."""
     aucs = "".join(f"{f[f'{m}.auc']:8.3f}" for m in ("lr", "rf", "frequency"))
+    case = f"{name} {kind.replace('_dependent', '-dep.')}"
     return (
-        f"{name + ' ' + kind.replace('_dependent', '-dep.'):20}{f['false']:7.2f}{f['ours.auc']:9.3f}{aucs}"
+        f"{case:20}{f['false']:7.2f}{f['ours.auc']:9.3f}{aucs}"
         f"{f['flags.precision']:7.2f}{f['flags.recall']:6.2f}{f['ours.calibration_error']:7.3f}"
         f"{f['ap.candidates']:9.3f}{f['ap.cleaned']:9.3f}{f['ap.limit']:8.3f}{f['ap.truth']:8.3f}"
         f"{f['gap_closed']:8.0%}{f['ours.seconds']:7.1f}{f['rf.seconds']:7.1f}  {f['kind']}"
@@ -270,7 +272,7 @@ def main() -> None:
             found[key] = known or measure(name, kind, 1 if kind == "real" else draws, folds)
             print(row(name, kind, found[key]), flush=True)
             if options.json:
-                flat = {f"{k}.{name}": v for k, f in found.items() for name, v in f.items()}
+                flat = {f"{k}.{figure}": v for k, f in found.items() for figure, v in f.items()}
                 options.json.write_text(json.dumps(kept | flat, indent=2) + "\n")
     best = {key: max(f["lr.auc"], f["rf.auc"]) for key, f in found.items()}
     above = sum(f["ours.auc"] > best[key] for key, f in found.items())

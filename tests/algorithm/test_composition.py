@@ -88,8 +88,11 @@ def test_cleaned_labels_are_the_label_confidences_and_even_odds_move(example):
 def test_by_their_weight_cleaned_labels_are_near_the_candidates(example):
     _, candidates = example
     np.testing.assert_array_equal(composition.cleaned(0.2 * candidates, candidates, 0), candidates)
-    half = composition.cleaned(0.2 * candidates, candidates, 0.5)
-    np.testing.assert_allclose(half, 0.6 * candidates)
+    half = composition.cleaned(0.25 * candidates, candidates, 0.5)
+    np.testing.assert_allclose(half, 0.5 * candidates)
+    np.testing.assert_allclose(
+        composition.cleaned(0.2 * candidates, candidates, 1), 0.2 * candidates
+    )
 
 
 def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):

@@ -140,8 +140,8 @@ def train(
 
 
 def cleaned(label_confidence: Array, candidates: Array, weight: float) -> Array:
-    """What to learn, ``(n, q)``: label confidences by their weight, and candidates for the rest."""
-    return weight * label_confidence + (1 - weight) * candidates
+    """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1."""
+    return candidates * label_confidence**weight
 
 
 def train_network(

@@ -66,7 +66,7 @@ class Noise:
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
     deviation: float  # between labels' chances, in units of arcsin sqrt
     seen: float  # weight of the noise that is seen, 0 ... 1
-    weight: float  # of the label confidences in what is trained on; the rest is the candidates'
+    weight: float  # of the label confidences in what is trained on, 0 ... 1
     warnings: list[Warning]
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
@@ -144,18 +144,15 @@ def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
     model = noise_model.fit(P, Y)
     right = calibrate(model.scores, Y, weights)
     chance, by_features = right(model.scores), right(P)
-    tied = saturation(by_features[Y == 1])
+    tied = saturation(by_features[Y == 1]) if model.groups else 0.0
     found = look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
     unsure = abstaining(by_features, Y.mean(axis=0), tied)
     confidence = model.seen * found + (1 - model.seen) * unsure
-    weight = tied * (1 - model.seen)
     if model.seen > NEVER_SURE:
         true = chance * confidence
-        again = predict(Y * confidence)
-        weight += model.seen * worth(Y, by_features, as_candidates(again, Y, model, weights))
-        step = model.seen * (model.with_others(again, Y * confidence) - true) / 2
-        confidence = moved(confidence, true, step)
-    return _over_all_labels(candidates, live, Y * confidence, model, float(weight), tied)
+        again = model.with_others(predict(Y * confidence), Y * confidence)
+        confidence = moved(confidence, true, model.seen * (again - true) / 2)
+    return _over_all_labels(candidates, live, Y * confidence, model, tied)
 
 
 def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
@@ -260,16 +257,15 @@ def moved(confidence: Array, true: Array, step: Array) -> Array:
     return odds / (odds + 1 - confidence)
 
 
-def as_candidates(true: Array, Y: Array, model: NoiseModel, weights: Array) -> Array:
-    """What predictions of the truth ``(n, q)`` say of the candidates, calibrated."""
-    predicted = np.clip(true, 0, 1) * (1 - model.chances) + model.chances
-    return calibrate(predicted, Y, weights)(predicted)
+def worth(model: NoiseModel, counts: Array, tied: float) -> float:
+    """The weight of label confidences in what is trained on, 0 ... 1.
 
-
-def worth(Y: Array, P: Array, Q: Array) -> float:
-    """Share, 0 ... 1, of predictions Q in the mean with P that predicts the candidates Y best."""
-    difference = Q - P
-    return float(np.clip((difference * (Y - P)).sum() / max((difference**2).sum(), 1e-12), 0, 1))
+    Candidates of one common chance rank as the truth does, so that little can be won by half of the
+    way; where chances differ from label to label, by all of it. Where no noise is seen, nothing can
+    be, unless features just repeat the candidates and frequency is all there is. (No loss on
+    candidates can tell: the confidences have seen a row's labels through those of other rows.)
+    """
+    return float(model.seen * (1 + model.apart(counts)) / 2 + (1 - model.seen) * tied)
 
 
 def noise_rates(label_confidence: Array, candidates: Array) -> Array:
@@ -305,7 +301,7 @@ def identification(true: Array, label_confidence: Array) -> dict[str, float | No
 
 
 def _over_all_labels(
-    candidates: Array, live: Array, judged: Array, model: NoiseModel, weight: float, tied: float
+    candidates: Array, live: Array, judged: Array, model: NoiseModel, tied: float
 ) -> JudgedLabels:
     """What was found of the `live` labels, and what is to be said of the others."""
     n, q = candidates.shape
@@ -329,7 +325,7 @@ def _over_all_labels(
         dispersion=model.dispersion,
         deviation=model.deviation(counts[live]),
         seen=model.seen,
-        weight=weight,
+        weight=worth(model, counts[live], tied),
         warnings=_warnings(model, tied, live, rest, counts, n, high - low),
     )
     return JudgedLabels(confidence, noise)

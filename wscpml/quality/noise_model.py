@@ -77,11 +77,15 @@ class NoiseModel:
         between = weights @ (means - weights @ means) ** 2
         return float(np.sqrt(max(between - within, 0)))
 
+    def apart(self, weights: Array) -> float:
+        """Whether chances differ from label to label, 0 ... 1."""
+        return min(self.deviation(weights) / DIFFERENT, 1) * self.free
+
     def kind(self, weights: Array) -> str:
         """In a word: `none seen`, `common` to all labels, or `per label`."""
         if self.seen < 0.5:
             return "none seen"
-        return "common" if self.free < 0.5 or self.deviation(weights) < DIFFERENT else "per label"
+        return "common" if self.apart(weights) < 0.5 else "per label"
 
 
 def fit(P: Array, Y: Array) -> NoiseModel:
