@@ -1,6 +1,7 @@
 """Score the predictions for the held-out rows, and the pseudo-labels of the training rows."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def evaluate(settings: Settings) -> None:
     told = pseudo_labels.drop(columns=["instance", "label"])
     quantities = {str(name): values.to_numpy() for name, values in told.items()}
     noise_auc = {name: metrics.noise_auc(true, values) for name, values in quantities.items()}
-    if (confidence := quantities.get("label_confidence")) is not None:
+    if settings.has_stages:
+        measured["printed"] = of_printed_labels(truth, settings.evaluation.threshold)
+        confidence = quantities["label_confidence"]
         measured["label_confidence"] = judging.identification(true, confidence)
     known = truth[known_rows(truth)]
     per_label = pd.DataFrame(
@@ -64,6 +67,14 @@ def evaluate(settings: Settings) -> None:
     )
     artifacts.write("metrics/audit.html", page)
     artifacts.write("metrics/evaluation.json", measured | {"noise_auc": noise_auc})
+
+
+def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]:
+    """The five metrics of the classifier that learned the paper's own labels."""
+    model = load(MADE / "classifier")
+    head = type(model.head)(**artifacts.read(MADE / "printed.safetensors"))
+    scores = replace(model, head=head).predict_proba(inputs.raw_features("test")[:])
+    return metrics.evaluate(truth, scores, scores >= threshold)
 
 
 def audited(settings: Settings, candidates: Array, quantities: dict[str, Array]) -> audit.Audit:

@@ -1,5 +1,6 @@
 """Train the classifier on the pseudo-labels, or on the label confidences."""
 
+from dataclasses import asdict, replace
 from functools import partial
 
 from tqdm import tqdm
@@ -7,6 +8,8 @@ from tqdm import tqdm
 from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition
+from wscpml.algorithm.composition import TrainedHead
+from wscpml.parameters import Labels
 from wscpml.randomness import streams
 from wscpml.serving.model import Model
 from wscpml.settings import Settings
@@ -16,26 +19,39 @@ USED = {"device", "features", "weak_supervision", "clustering", "classifier"}  #
 
 
 def train_classifier(settings: Settings) -> None:
-    """Write classifier/ (all that prediction needs), the course of the training, and settings."""
-    rows = inputs.training_rows()
-    trained = composition.train(
-        rows,
-        inputs.candidates("train"),
-        inputs.of_candidates(inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F),
-        inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy")),
-        artifacts.read(f"{MADE}/noise.json")["weight"],
-        settings.classifier,
-        streams(settings.seed).classifier,
-        settings.device,
-        partial(tqdm, desc="epochs", disable=None, leave=False),
-    )
+    """Write classifier/ (all that prediction needs), the course of the training, and settings.
+
+    printed.safetensors has the classifier of the paper's own labels, to be measured beside it.
+    """
+    rows, candidates = inputs.training_rows(), inputs.candidates("train")
+    F = inputs.of_candidates(inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F)
+    confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"))
+    weight = artifacts.read(f"{MADE}/noise.json")["weight"]
+
+    def trained(labels: Labels) -> TrainedHead:
+        return composition.train(
+            rows,
+            candidates,
+            F,
+            confidence,
+            weight,
+            replace(settings.classifier, labels=labels),
+            streams(settings.seed).classifier,
+            settings.device,
+            partial(tqdm, desc=f"epochs, {labels} labels", disable=None, leave=False),
+        )
+
+    labels = settings.classifier.labels
+    chosen = trained(labels)
+    printed = chosen if labels == "printed" else trained("printed")
     extra = {}
-    if settings.classifier.kind == "kernel_ridge" and trained.closed_form:
-        extra = {"leave_one_out.npy": trained.closed_form.left_out}
+    if settings.classifier.kind == "kernel_ridge" and chosen.closed_form:
+        extra = {"leave_one_out.npy": chosen.closed_form.left_out}
     names = artifacts.read("data/prepared/names.json")
-    model = Model(rows.feature_map, trained.head, names["features"], names["labels"])
+    model = Model(rows.feature_map, chosen.head, names["features"], names["labels"])
     artifacts.write_directory(f"{MADE}/classifier", model.to_files() | extra)
-    artifacts.write(f"{MADE}/training.csv", trained.course)
+    artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
+    artifacts.write(f"{MADE}/training.csv", chosen.course)
     artifacts.write(f"{MADE}/params.yaml", settings.model_dump(include=USED))
 
 

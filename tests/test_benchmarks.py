@@ -15,6 +15,7 @@ from benchmarks import (
     pipeline,
     readers,
 )
+from tests.contract import small
 from wscpml.datasets import benchmarks
 from wscpml.datasets.registry import BENCHMARKS
 from wscpml.evaluation import memory
@@ -90,9 +91,8 @@ def test_the_methods_benchmark_measures_time_memory_and_growth(quick, capsys):
 
 @pytest.fixture
 def small_set(monkeypatch):
-    """A set of 300 rows and 5 labels in place of the real ones, and few trees."""
-    made = methods.made(300, d=6, q=5)
-    given = label_noise.Noisy(made.X, made.truth, made.candidates)
+    """A set of 160 rows and 4 labels in place of the real ones, and few trees."""
+    given = label_noise.Noisy(*small(n=160))
     monkeypatch.setattr(label_noise, "load", lambda *_: given)
     monkeypatch.setattr(benchmarks, "missing", lambda _: None)
     monkeypatch.setattr(judging, "TREES", 50)

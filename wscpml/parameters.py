@@ -57,6 +57,7 @@ Share = Annotated[Float, Field(gt=0, lt=1)]
 Count = Annotated[Int, Field(ge=1)]
 Seed = Annotated[Int, Field(ge=0)]
 Device = Literal["auto", "cpu", "cuda"]
+Labels = Literal["printed", "cleaned"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -114,7 +115,7 @@ class ClassifierSettings(NetworkSettings):
     """Which classifier, what it learns, and the training if it is a network."""
 
     kind: Literal["network", "kernel_ridge"] = "network"
-    labels: Literal["printed", "cleaned"] = "cleaned"
+    labels: Labels = "cleaned"
 
 
 T = TypeVar("T")

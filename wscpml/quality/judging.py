@@ -145,8 +145,8 @@ def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
     right = calibrate(model.scores, Y, weights)
     chance, by_features = right(model.scores), right(P)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
-    found = look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
-    unsure = abstaining(by_features, Y.mean(axis=0), tied)
+    found = believed_confidence(chance, model)
+    unsure = abstaining(by_features, believed_confidence(by_features, model), Y.mean(axis=0), tied)
     confidence = model.seen * found + (1 - model.seen) * unsure
     if model.seen > NEVER_SURE:
         true = chance * confidence
@@ -221,6 +221,14 @@ def posterior(true: Array, chance: Array | float) -> Array:
     return true / (true + (1 - true) * chance)
 
 
+def believed_confidence(chance: Array, model: NoiseModel) -> Array:
+    """Confidence ``(n, q)`` by the chance of being a candidate, if the noise is as it is believed.
+
+    Some doubt stays of what the features do not predict: noise that follows them leaves no floor.
+    """
+    return look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
+
+
 def mean_confidence(beliefs: Array) -> Array:
     """Confidence ``(len(GRID), q)`` of a candidate by its chance of being one, over all rates."""
     return posterior((GRID[:, None] - RATES) / (1 - RATES), RATES) @ beliefs
@@ -234,15 +242,15 @@ def look_up(chance: Array, table: Array) -> Array:
     return below + (place - low) * (above - below)
 
 
-def abstaining(chance: Array, share: Array, tied: float) -> Array:
-    """Confidence ``(n, q)`` where nothing is known of the noise: at least a half, in order.
+def abstaining(chance: Array, believed: Array, share: Array, tied: float) -> Array:
+    """Confidence ``(n, q)`` where no noise is seen: at least a half, in order.
 
-    Halfway from certain to what the features say. Where these only repeat the candidates, those
+    Halfway from certain to what is believed. Where the features only repeat the candidates, those
     that they are sure of are equal, and the more frequent label is the likelier one.
     """
     rank = rankdata(share, "max") / len(share)
     equal = np.minimum(chance, TIED) / TIED * rank
-    return 1 - ABSTAIN * (1 - ((1 - tied) * chance + tied * equal))
+    return 1 - ABSTAIN * (1 - ((1 - tied) * believed + tied * equal))
 
 
 def saturation(chances: Array) -> float:
