@@ -98,8 +98,8 @@ def test_every_key_of_a_section_is_there(tmp_path, params):
     ]
 
 
-def test_the_committed_settings_are_the_defaults_but_for_the_labels(params):
-    defaults = WSCPML().get_params() | {"labels": "printed"}
+def test_the_committed_settings_are_the_defaults(params):
+    defaults = WSCPML().get_params()
     for section in ("features", "weak_supervision", "clustering", "classifier"):
         for key, value in params[section].items():
             assert defaults.pop(key) == value
@@ -179,7 +179,7 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
     params["seed"] = 3
     path.write_text(yaml.safe_dump(params))
     found = settings.for_estimator(path, ["classifier.kind=kernel_ridge", "seed=4"])
-    changed = {"alpha": 0.1, "kind": "kernel_ridge", "labels": "printed", "random_state": 4}
+    changed = {"alpha": 0.1, "kind": "kernel_ridge", "random_state": 4}
     assert found == defaults | changed
 
 
