@@ -34,7 +34,7 @@ DOUBT, ABSTAIN = 0.3, 0.5  # share of what the features do not predict that may 
 TIED, SATURATED, HALF = 0.9, 0.95, (0.4, 0.6)  # chances that are equal; that repeat the candidates
 FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law of nature
 INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
-WIDE, NEARLY_ALL = 0.5, 0.98  # an interval that says little; a label that every row has
+WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every row has
 MOST_NAMED = 5  # labels in a warning
 
 Predict = Callable[[Array], Array]
