@@ -66,7 +66,7 @@ class Noise:
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
     deviation: float  # between labels' chances, in units of arcsin sqrt
     seen: float  # weight of the noise that is seen, 0 ... 1
-    weight: float  # of the label confidences in what is trained on, 0 ... 1
+    weight: float  # of the label confidences in what is trained on, 0 ... 2
     warnings: list[Warning]
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
@@ -146,7 +146,9 @@ def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
     chance, by_features = right(model.scores), right(P)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
     found = believed_confidence(chance, model)
-    unsure = abstaining(by_features, believed_confidence(by_features, model), Y.mean(axis=0), tied)
+    apart = model.apart(weights)
+    believed = apart * believed_confidence(by_features, model) + (1 - apart) * by_features
+    unsure = abstaining(by_features, believed, Y.mean(axis=0), tied)
     confidence = model.seen * found + (1 - model.seen) * unsure
     if model.seen > NEVER_SURE:
         true = chance * confidence
@@ -245,7 +247,8 @@ def look_up(chance: Array, table: Array) -> Array:
 def abstaining(chance: Array, believed: Array, share: Array, tied: float) -> Array:
     """Confidence ``(n, q)`` where no noise is seen: at least a half, in order.
 
-    Halfway from certain to what is believed. Where the features only repeat the candidates, those
+    Halfway from certain to what is believed: what the features say, or where labels seem to differ
+    in their noise, what follows from that. Where the features only repeat the candidates, those
     that they are sure of are equal, and the more frequent label is the likelier one.
     """
     rank = rankdata(share, "max") / len(share)
@@ -266,14 +269,16 @@ def moved(confidence: Array, true: Array, step: Array) -> Array:
 
 
 def worth(model: NoiseModel, counts: Array, tied: float) -> float:
-    """The weight of label confidences in what is trained on, 0 ... 1.
+    """The weight of label confidences in what is trained on, 0 ... 2.
 
-    Candidates of one common chance rank as the truth does, so that little can be won by half of the
-    way; where chances differ from label to label, by all of it. Where no noise is seen, nothing can
-    be, unless features just repeat the candidates and frequency is all there is. (No loss on
-    candidates can tell: the confidences have seen a row's labels through those of other rows.)
+    Candidates of one common chance rank as the truth does, so that half of the way is enough; where
+    chances differ from label to label, all of it is not too much. Where no noise is seen, that can
+    only be known by how frequent labels are (their confidences are halfway to certain, which twice
+    the weight takes back), or if features just repeat the candidates. No loss on candidates can
+    tell: the confidences have seen a row's labels through those of other rows.
     """
-    return float(model.seen * (1 + model.apart(counts)) / 2 + (1 - model.seen) * tied)
+    apart = model.apart(counts)
+    return float(model.seen * (1 + apart) / 2 + (1 - model.seen) * max(tied, 2 * apart))
 
 
 def noise_rates(label_confidence: Array, candidates: Array) -> Array:
@@ -383,6 +388,9 @@ def _warnings(
     about = {
         "their noise can hardly be known": live[(width > WIDE) & (model.seen >= 0.5)],
         "nearly every row has them": live[counts[live] >= NEARLY_ALL * n],
+        "given to so many rows that most of it may be noise; only a person can say": live[
+            (model.chances >= 0.5) & (model.seen < 0.5) & (counts[live] < NEARLY_ALL * n)
+        ],
         f"not judged, fewer than {FEWEST} candidates": rest[counts[rest] > 0],
     }
     found += [Warning(text, labels.tolist()) for text, labels in about.items() if len(labels)]
