@@ -102,8 +102,9 @@ class Noise:
             return []
         said = "a label that is not true is given with a chance of"
         if self.kind == "common":
-            return [f"{said} {np.median(known):.0%}, about the same for all labels"]
-        return [f"{said} {known.min():.0%} to {known.max():.0%}, which differs from label to label"]
+            return [f"{said} {100 * np.median(known):.0f} %, about the same for all labels"]
+        low, high = 100 * known.min(), 100 * known.max()
+        return [f"{said} {low:.0f} to {high:.0f} %, which differs from label to label"]
 
 
 @dataclass(frozen=True)
