@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from cleanlab.internal.multilabel_utils import onehot2int
@@ -54,15 +55,7 @@ from wscpml.randomness import stream
 CHOSEN_ON = ("emotions", "birds", "yeast")  # settings were chosen on these, the others are unseen
 SETS = (*CHOSEN_ON, "image", "medical")
 REAL = ("Mirflickr",)
-KINDS = (
-    "pad",
-    "uniform",
-    "per_label",
-    "frequency",
-    "label_dependent",
-    "instance_dependent",
-    "twins",
-)
+KINDS: tuple[noise.Kind, ...] = get_args(noise.Kind)
 RATES = {"per_label": 0.25, "twins": 0.5}  # of the others: see `rate_of`
 MOST = 0.3  # share of the false labels that become candidates, at most
 DRAWS, FOLDS = 3, 5

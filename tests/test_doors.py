@@ -10,37 +10,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages import (
-    apply_method,
-    build_confidence,
-    cluster,
-    evaluate,
-    fetch,
-    inject_noise,
-    judge_labels,
-    learn_prototypes,
-    prepare,
-    train_classifier,
-)
 from tests.contract import small
+from tests.stages.test_stages import run_all
 from wscpml import WSCPML, artifacts, settings
 from wscpml.cli import main
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 from wscpml.quality import judging
 
-STAGES = [
-    fetch.fetch,
-    prepare.prepare,
-    inject_noise.inject_noise,
-    learn_prototypes.learn_prototypes,
-    build_confidence.build_confidence,
-    cluster.cluster,
-    judge_labels.judge_labels,
-    train_classifier.train_classifier,
-    apply_method.apply_method,
-    evaluate.evaluate,
-]
 LABELS = ["rock", "jazz", "pop", "folk"]
 
 
@@ -97,10 +74,8 @@ def project(tmp_path, monkeypatch, params):
 
 
 def by_pipeline() -> Answer:
-    chosen = settings.load()
     with one_blas_thread():
-        for stage in STAGES:
-            stage(chosen)
+        run_all()
     found = artifacts.read("data/pseudo_labels.parquet")
     probabilities, labels = (
         artifacts.read(f"data/{name}.parquet").drop(columns="instance").to_numpy()
