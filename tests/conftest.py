@@ -120,12 +120,14 @@ class Project:
     def repro(self, *options: str, **env: str) -> list[str]:
         """Run `dvc repro`; returns the stages that were executed, in the order of the method.
 
-        (DVC itself is free to choose between stages that do not depend on each other.)
+        (DVC itself is free to choose between stages that do not depend on each other.) `identify`
+        is left out: it runs where code has changed since the lock was committed.
         """
         lines = self.run("dvc", "repro", *options, **env).stdout.splitlines()
         stages = [line.split("'")[1] for line in lines if line.startswith("Running stage")]
         names = [stage.removeprefix("models/dvc.yaml:") for stage in stages]
-        return sorted(names, key=lambda name: STAGES.index(name) if name in STAGES else -1)
+        found = [name for name in names if name != "identify"]
+        return sorted(found, key=lambda name: STAGES.index(name) if name in STAGES else -1)
 
     def set(self, section: str | None, key: str, value: object) -> None:
         path = self.path / "params.yaml"
