@@ -21,6 +21,7 @@ measured again while it is there. `--quick`: emotions, padded, one draw, one fol
 import argparse
 import json
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -112,7 +113,9 @@ def out_of_fold(model: object, X: Matrix, Y: Array) -> Array:
     """Probabilities of a model for each fifth of the rows, fitted to the others, ``(n, q)``."""
     found = np.zeros(Y.shape)
     for train, test in KFold(5, shuffle=True, random_state=0).split(X):
-        fitted = clone(model).fit(X[train], Y[train])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Label not", UserWarning)  # it is in all rows
+            fitted = clone(model).fit(X[train], Y[train])
         probabilities = fitted.predict_proba(X[test])
         if isinstance(probabilities, list):  # of both values of each label, or of its only one
             pairs = zip(probabilities, fitted.classes_, strict=True)

@@ -258,7 +258,7 @@ def test_the_pictures_are_those_that_the_code_draws(tmp_path):
 def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(judging, "TREES", 20)
-    X, _, candidates = small(n=100)
+    X, _, candidates = small(n=160)
     songs = pd.DataFrame(X, columns=[f"feature{j}" for j in range(X.shape[1])])
     labels = np.array(["rock", "jazz", "pop", "folk"])
     songs["tags"] = [";".join(labels[row == 1]) for row in candidates]
