@@ -315,9 +315,9 @@ def _noisiest(rates: "pd.DataFrame") -> list[str]:
     """A line about the labels with the highest noise rates, if there are some."""
     worst = rates[rates.noise_rate > 0].nlargest(MOST_TOLD, "noise_rate")
     told = [
-        f"{each.label} {100 * each.noise_rate:.0f} % "
-        f"({100 * each.lower:.0f} to {100 * each.upper:.0f})"
-        for each in worst.itertuples()
+        f"{each['label']} {100 * each['noise_rate']:.0f} % "
+        f"({100 * each['lower']:.0f} to {100 * each['upper']:.0f})"
+        for each in worst.to_dict("records")
     ]
     return [f"noisiest labels: {', '.join(told)}"] if told else []
 
