@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from benchmarks import ROOT
 from wscpml.algorithm import composition, network, ridge
 from wscpml.arrays import Array, Matrix
 from wscpml.datasets import benchmarks
+from wscpml.devices import one_blas_thread
 from wscpml.evaluation import metrics
 from wscpml.parameters import NetworkSettings, part_of
 from wscpml.randomness import streams
@@ -137,7 +137,7 @@ def main() -> None:
         + "".join(f"{k:>8}" for k in ["net", "ridge"] * 3 + ["pi", "F", "l.o.o."])
     )
     for name in benchmarks.available(names):
-        with threadpool_limits(1, "blas"):  # as the stages do
+        with one_blas_thread():  # as the stages do
             found = measure(first_folds(name, folds, settings), settings)
         figures |= {f"{name}.{key}": value for key, value in found.items()}
         print(f"{name:14}" + "".join(f"{found[column]:8.3f}" for column in columns), flush=True)

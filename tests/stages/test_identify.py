@@ -10,7 +10,6 @@ from tests.conftest import ROOT
 from wscpml import artifacts
 
 FITTED = {"judge_labels", "train_classifier"}
-OF_WSC = {"learn_prototypes", "build_confidence", "cluster", *FITTED}
 
 
 @pytest.fixture

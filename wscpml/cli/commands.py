@@ -210,7 +210,6 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
 def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     """The data with their candidates, and the estimator fitted to them."""
     import pandas as pd
-    from threadpoolctl import threadpool_limits
 
     from wscpml import WSCPML, settings
     from wscpml.arrays import compact
@@ -224,10 +223,7 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     if n < WSCPML.FEWEST_ROWS:
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
     candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
-    with (
-        _shown(f"judging {int(data.candidates.sum())} candidates"),  # type: ignore[union-attr]
-        threadpool_limits(1, "blas"),  # sums in another order would be other bytes
-    ):
+    with _shown(f"judging {int(data.candidates.sum())} candidates"):  # type: ignore[union-attr]
         fitted = WSCPML(**chosen).fit(compact(data.features), candidates)
     return data, fitted, warnings
 

@@ -41,7 +41,7 @@ Predict = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
-class Warning:
+class Remark:
     """What cannot be known from these data."""
 
     text: str
@@ -67,7 +67,7 @@ class Noise:
     deviation: float  # between labels' chances, in units of arcsin sqrt
     seen: float  # weight of the noise that is seen, 0 ... 1
     weight: float  # of the label confidences in what is trained on, 0 ... 2
-    warnings: list[Warning]
+    warnings: list[Remark]
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
         """Rate and interval of each label, a row each."""
@@ -367,12 +367,12 @@ def interval(beliefs: Array, share: Array, n: int) -> tuple[Array, Array]:
 
 def _warnings(
     model: NoiseModel, tied: float, live: Array, rest: Array, counts: Array, n: int, width: Array
-) -> list[Warning]:
+) -> list[Remark]:
     """What cannot be known from these data."""
     found = []
     if model.seen < 0.5:
         found.append(
-            Warning(
+            Remark(
                 "no noise can be seen, because there is none, or the features do not predict the "
                 "labels, or they predict the noise too; nothing is called wrong",
                 [],
@@ -380,7 +380,7 @@ def _warnings(
         )
     if tied > 0.5:
         found.append(
-            Warning(
+            Remark(
                 "the features tell nearly every candidate, so that what is false among them leaves "
                 "no trace; the more frequent labels are taken to be likelier",
                 [],
@@ -394,9 +394,9 @@ def _warnings(
         ],
         f"not judged, fewer than {FEWEST} candidates": rest[counts[rest] > 0],
     }
-    found += [Warning(text, labels.tolist()) for text, labels in about.items() if len(labels)]
+    found += [Remark(text, labels.tolist()) for text, labels in about.items() if len(labels)]
     same = "given to the same rows; which of them is wrong, only a person can say"
-    return found + [Warning(same, live[group].tolist()) for group in model.groups]
+    return found + [Remark(same, live[group].tolist()) for group in model.groups]
 
 
 def _nothing_known(candidates: Array) -> JudgedLabels:
@@ -413,6 +413,6 @@ def _nothing_known(candidates: Array) -> JudgedLabels:
         deviation=0.0,
         seen=0.0,
         weight=0.0,
-        warnings=[Warning(f"no label has {FEWEST} candidates; nothing can be judged", [])],
+        warnings=[Remark(f"no label has {FEWEST} candidates; nothing can be judged", [])],
     )
     return JudgedLabels(confidence, noise)

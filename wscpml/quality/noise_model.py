@@ -48,8 +48,6 @@ class NoiseModel:
     scores: Array  # (n, q), predictions of the candidates by features and other labels
     beliefs: Array  # (G, q), how likely each rate is the label's
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
-    floor: float  # log likelihood that the labels' floors add; noise is seen from `enough` on
-    enough: float
     seen: float  # weight of the noise that is seen, 0 ... 1
     groups: list[list[int]]  # of labels that are given to the same rows
     first: Array  # (q,), the first label of each one's group
@@ -57,7 +55,7 @@ class NoiseModel:
     @property
     def free(self) -> float:
         """How far labels are free of each other, 0 ... 1: at 0 they compete for places."""
-        return float(np.clip((self.dispersion - COMPETE) / (FREE - COMPETE), 0, 1))
+        return freedom(self.dispersion)
 
     @property
     def chances(self) -> Array:
@@ -66,7 +64,7 @@ class NoiseModel:
 
     def with_others(self, P: Array, Y: Array) -> Array:
         """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
-        return P + self.free * by_others(P, Y, self.first) if self.free else P
+        return with_others(P, Y, self.first, self.free)
 
     def deviation(self, weights: Array) -> float:
         """How far labels' chances are apart, by weights ``(q,)``, in units of arcsin sqrt."""
@@ -95,16 +93,13 @@ def fit(P: Array, Y: Array) -> NoiseModel:
     """
     groups, first = alike(Y)
     found = dispersion(P, Y)
-    free = float(np.clip((found - COMPETE) / (FREE - COMPETE), 0, 1))
-    scores = P + free * by_others(P, Y, first) if free else P
+    free = freedom(found)
+    scores = with_others(P, Y, first, free)
     curves = fit_curves(scores, Y)
     beliefs = levelled(curves, weights_of(Y), free)
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        alone = np.arange(Y.shape[1])
-        floor, enough, seen = seen_noise(fit_curves(P + free * by_others(P, Y, alone), Y))
-    else:
-        floor, enough, seen = seen_noise(curves)
-    return NoiseModel(scores, beliefs, found, floor, enough, seen, groups, first)
+        curves = fit_curves(with_others(P, Y, np.arange(Y.shape[1]), free), Y)
+    return NoiseModel(scores, beliefs, found, seen_noise(curves), groups, first)
 
 
 def weights_of(Y: Array) -> Array:
@@ -117,6 +112,16 @@ def dispersion(P: Array, Y: Array) -> float:
     """Variance of rows' counts beyond their predictions, in units of independent labels'."""
     expected = np.clip(P * (1 - P), 0, None).sum(axis=1).mean()
     return float((Y - P).sum(axis=1).var() / max(expected, 1e-12))
+
+
+def freedom(dispersion: float) -> float:
+    """How far labels are free of each other, 0 ... 1, by the dispersion of rows' counts."""
+    return float(np.clip((dispersion - COMPETE) / (FREE - COMPETE), 0, 1))
+
+
+def with_others(P: Array, Y: Array, first: Array, free: float) -> Array:
+    """Predictions P of Y with what a row's other labels add, as far as labels are free."""
+    return P + free * by_others(P, Y, first) if free else P
 
 
 def by_others(P: Array, Y: Array, first: Array) -> Array:
@@ -220,15 +225,15 @@ def _fit(size: Array, on: Array, s: Array) -> tuple[Array, ...]:
     return now, a, b, *information(p, seen)[2:]
 
 
-def seen_noise(curves: Curves) -> tuple[float, float, float]:
-    """Log likelihood that all floors add, how much is enough, and the weight of noise, 0 ... 1.
+def seen_noise(curves: Curves) -> float:
+    """The weight of the noise that is seen, 0 ... 1, by the log likelihood that all floors add.
 
     A floor that is not there adds about 0.1 on average and seldom more than 1 (`EXCESS`); so what
     is beyond, of all labels, has to pass `EACH` per label, and `LEAST`.
     """
     floor = float(np.maximum(curves.floors() - EXCESS, 0).sum())
     enough = LEAST + EACH * curves.value.shape[1]
-    return floor, enough, float(expit(2 * (floor - enough)))
+    return float(expit(2 * (floor - enough)))
 
 
 def levelled(curves: Curves, weights: Array, free: float) -> Array:
