@@ -220,7 +220,12 @@ def test_a_first_column_that_is_named_or_does_not_count_the_rows_is_a_feature():
 def test_lists_that_seem_to_have_another_separator_are_told():
     Path("x.csv").write_text('song,t,tags\na,1,"rock,jazz"\nb,2,"rock,pop/soul"\nc,3,\n')
     assert load(tags="tags").remarks == [
-        "x.csv: column 'tags': no cell has ';', 2 have ','; if that stands between labels, give it "
+        "x.csv: column 'tags': ',' is taken for what stands between labels, 2 cells have it; if it "
+        "does not, give what does as separator="
+    ]
+    assert load(tags="tags").label_names == ["jazz", "pop/soul", "rock"]
+    assert load(tags="tags", separator="|").remarks == [
+        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give it "
         "as separator="
     ]
     assert load(tags="tags", separator=",").remarks == []
@@ -264,11 +269,6 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
             {},
             {"features": "tagged.csv", "tags": "tags", "id": "artist"},
             "id=: has no column 'artist'; its columns are",
-        ),
-        (
-            {},
-            {"features": "tagged.csv", "tags": "song"},
-            "row 1, column 'tags': 'rock' is not a number",
         ),
         ({"y.csv": "song,a\ns1,1\n"}, {"candidates": "y.csv", "id": None}, "'s1' is not a number"),
         (
@@ -322,20 +322,28 @@ def test_what_does_not_fit_is_refused_in_one_line(files, given, message):
 
 
 @pytest.mark.parametrize(
-    ("named", "id", "tags", "candidates", "separator"),
+    ("named", "id", "tags", "candidates", "separator", "columns"),
     [
-        (own.in_python, "id=", "tags=", "candidates=", "separator="),
+        (own.in_python, "id=", "tags=", "candidates=", "separator=", "columns="),
         (
             own.in_params,
             "dataset.id",
             "dataset.tags",
             "dataset.candidates",
             "dataset.separator",
+            "dataset.columns",
         ),
-        (own.on_command_line, "--id", "--tags", "CANDIDATES", "--separator"),
+        (
+            own.on_command_line,
+            "--id",
+            "--tags",
+            "CANDIDATES",
+            "--separator",
+            "--text, --category or --ignore",
+        ),
     ],
 )
-def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator):
+def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator, columns):
     def refusal(**given):
         with pytest.raises(UserError) as raised:
             load(named=named, **given)
@@ -351,9 +359,8 @@ def test_options_have_the_names_of_the_door(named, id, tags, candidates, separat
     assert f"a column that both have as {id}" in refusal(
         features="x.npy", candidates="y.csv", id=None
     )
-    assert f"leave the column out, or name it as {id} or {tags}" in refusal(
-        features="tagged.csv", candidates="y.csv", id=None
-    )
+    Path("x.csv").write_text("song,tempo\ns1,fast\ns2,3\ns3,4\n")
+    assert refusal(candidates="y.csv").endswith(f"say what the column is by {columns}")
 
 
 def data(**changes) -> Dataset:

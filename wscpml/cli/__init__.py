@@ -141,8 +141,30 @@ def _take_data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--truth", type=Path, metavar="FILE", help="the true labels, if known")
     command.add_argument("--id", metavar="COLUMN", help="names the instances")
     command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
-    command.add_argument("--separator", default=";", help="between those labels (default ;)")
+    command.add_argument("--separator", help="between those labels, if it is not found by looking")
+    command.add_argument(
+        "--merge-variants",
+        action="store_true",
+        help="take labels that differ in case or blanks alone for one",
+    )
+    command.add_argument(
+        "--min-count",
+        type=int,
+        default=1,
+        metavar="N",
+        help="leave labels of fewer than N rows unjudged",
+    )
     command.add_argument("--label-count", type=int, metavar="Q", help="last attributes of ARFF")
+    for role in ("number", "text", "category", "date", "ignore"):
+        command.add_argument(
+            f"--{role}",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="leave this column out"
+            if role == "ignore"
+            else f"take this column for {role}, whatever it looks like",
+        )
 
 
 def _take_settings(command: argparse.ArgumentParser) -> None:

@@ -97,6 +97,7 @@ def describe(options: Namespace) -> None:
         **_sizes(data),
         "label_names": data.label_names,
         "feature_names": data.feature_names,
+        "columns": description.columns(data),
         "share_not_0": description._filled(data.features),
         "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
@@ -113,7 +114,7 @@ def clean(options: Namespace) -> None:
     """Write every candidate with its label confidence and whether to keep it; and a model."""
     from wscpml import artifacts
     from wscpml.quality import review
-    from wscpml.serving.model import Model
+    from wscpml.serving.model import Model, refuse_to_replace
 
     outputs = {"-o": options.output, "--model": options.model}
     if options.label_studio:
@@ -121,7 +122,7 @@ def clean(options: Namespace) -> None:
         outputs |= {"--label-studio": tasks, "the .xml of --label-studio": config}
     _refuse_overwriting(outputs, _inputs(options))
     if options.model:
-        _refuse_to_replace(options.model, Model.FILES)
+        refuse_to_replace(options.model)
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
     decided = review.decisions(
@@ -129,7 +130,9 @@ def clean(options: Namespace) -> None:
     )
     files = {"output": options.output}
     if options.model:
-        trained = Model(fitted.map_, fitted.head_, data.feature_names, data.label_names)
+        trained = Model(
+            fitted.map_, fitted.head_, data.feature_names, data.label_names, data.encoding
+        )
         artifacts.write_directory(options.model, trained.to_files())
         files["model"] = options.model
     if options.label_studio:
@@ -170,11 +173,12 @@ def predict(options: Namespace) -> None:
     if options.id in model.label_names:
         raise UserError(f"{options.id}: is the name of a label too; rename the column of ids")
     column = prediction.labels_column(model)
+    words = model.encoding.words if model.encoding else []
     done: list[int] = []  # rows of each part
 
     def parts() -> "Iterator[pd.DataFrame]":
         for path in options.files:
-            for first, part in batches.read(path, model.feature_names, options.id):
+            for first, part in batches.read(path, model.columns, options.id, words):
                 predicted = prediction.table(model, part, str(path), first)
                 predicted[column] = predicted[column].map(options.separator.join)
                 if options.id is not None:
@@ -195,9 +199,11 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
 
     name = _set_behind(options.features)
     parts = ("candidates", "truth", "id", "tags", "separator", "label_count")
-    given = {key: getattr(options, key) for key in parts}
+    given = {key: getattr(options, key) for key in (*parts, "merge_variants", "min_count")}
+    given["columns"] = _roles(options)
     if name in REGISTRY:
         extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
+        extra += given["columns"].values()
         if extra:
             option = own.on_command_line(extra[0])
             raise UserError(f"{name}: is a named data set; {option} is for files of your own")
@@ -207,12 +213,23 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     return data, check(data, options.features)
 
 
+def _roles(options: Namespace) -> dict[str, Any]:
+    """What a person says that columns are, by name."""
+    from wscpml.datasets.columns import ROLES
+
+    roles: dict[str, Any] = {}
+    for role in ROLES:
+        for name in getattr(options, role):
+            if roles.setdefault(name, role) != role:
+                raise UserError(f"--{role} {name}: is --{roles[name]} too; give it once")
+    return roles
+
+
 def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     """The data with their candidates, and the estimator fitted to them."""
     import pandas as pd
 
     from wscpml import WSCPML, settings
-    from wscpml.arrays import compact
 
     chosen = settings.for_estimator(options.params, options.set)
     with _shown("reading"):
@@ -223,8 +240,8 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     if n < WSCPML.FEWEST_ROWS:
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
     candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
-    with _shown(f"judging {int(data.candidates.sum())} candidates"):  # type: ignore[union-attr]
-        fitted = WSCPML(**chosen).fit(compact(data.features), candidates)
+    shown = sys.stderr.isatty()
+    fitted = WSCPML(**chosen, verbose=shown).fit(data.compact_features, candidates)
     return data, fitted, warnings
 
 
@@ -262,14 +279,6 @@ def _same_file(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
-
-
-def _refuse_to_replace(directory: Path, ours: tuple[str, ...]) -> None:
-    """A directory is replaced as a whole: not one that holds anything but a model."""
-    if not directory.exists():
-        return
-    if not directory.is_dir() or {file.name for file in directory.iterdir()} - set(ours):
-        raise UserError(f"{directory}: is there, and is not just a model; name a new directory")
 
 
 def _tell_found(

@@ -1,6 +1,6 @@
 """Files of features in parts, so that they may be larger than memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,20 @@ from wscpml.errors import UserError
 ROWS_AT_ONCE = 4096
 
 
-def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int, pd.DataFrame]]:
+def read(
+    path: Path, features: list[str], id: str | None, words: Sequence[str] = ()
+) -> Iterator[tuple[int, pd.DataFrame]]:
     """Parts of a file, each with the number of its first row, from 1 on.
 
     They have the features and the id, and no other columns. A file without names has the features
-    in their order. CSV and Parquet stay on disk, other formats are read as a whole.
+    in their order. CSV and Parquet stay on disk, other formats are read as a whole. `words` are
+    the columns that are not to be read as numbers.
     """
     own.refuse_unreadable(path)
     first = 1
     with readers.told_if_unreadable(path):
         if path.suffix == ".csv":
-            parts = _csv(path, features, id)
+            parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
             parts = _parquet(path, features, id)
         else:
@@ -38,9 +41,11 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
         raise UserError(f"{path}: has no rows")
 
 
-def _csv(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
+def _csv(
+    path: Path, features: list[str], id: str | None, words: Sequence[str]
+) -> Iterator[pd.DataFrame]:
     wanted = _wanted(csv_files.names(path), features, id, path)
-    text = [] if id is None else [id]
+    text = [*words] if id is None else [*words, id]
     return csv_files.parts(path, wanted, text, ROWS_AT_ONCE)
 
 
