@@ -235,9 +235,9 @@ def test_lists_that_seem_to_have_another_separator_are_told():
 
 def test_each_file_is_read_once(monkeypatch):
     read = []
-    original = own.readers.read_table
+    original = own.table_files.read
     monkeypatch.setattr(
-        own.readers, "read_table", lambda path, text: read.append(path) or original(path, text)
+        own.table_files, "read", lambda path, text: read.append(path) or original(path, text)
     )
     load("tagged.csv", tags="tags")
     assert read == [Path("tagged.csv")]
@@ -255,9 +255,9 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
     [
         ({}, {"features": "gone.csv"}, "gone.csv: no such file"),
         (
-            {"x.xlsx": "?"},
-            {"features": "x.xlsx"},
-            "x.xlsx: extension '.xlsx' is not known; known are",
+            {"x.json": "?"},
+            {"features": "x.json"},
+            "x.json: extension '.json' is not known; known are",
         ),
         ({"x.csv": ""}, {"tags": "tags"}, "x.csv: is empty"),
         (

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from wscpml.arrays import row_blocks, to_dense
-from wscpml.datasets import csv_files, own, readers
+from wscpml.datasets import csv_files, own, readers, table_files
 from wscpml.datasets.tables import refuse_missing
 from wscpml.errors import UserError
 
@@ -25,11 +25,13 @@ def read(
     """
     own.refuse_unreadable(path)
     first = 1
-    with readers.told_if_unreadable(path):
-        if path.suffix == ".csv":
+    with table_files.told_if_unreadable(path):
+        if path.suffix in (".csv", ".tsv"):
             parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
             parts = _parquet(path, features, id)
+        elif table_files.is_table(path):
+            parts = _table(path, features, id, words)
         else:
             parts = _whole(path, features)
         for part in parts:
@@ -56,6 +58,15 @@ def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.Dat
         wanted = _wanted(file.schema_arrow.names, features, id, path)
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=wanted):
             yield batch.to_pandas(ignore_metadata=True)  # an index is a column too
+
+
+def _table(
+    path: Path, features: list[str], id: str | None, words: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    table = table_files.read(path, [*words, *([] if id is None else [id])])
+    wanted = _wanted(list(map(str, table)), features, id, path)
+    for rows in row_blocks(len(table), ROWS_AT_ONCE):
+        yield table[rows][wanted]
 
 
 def _wanted(names: list[str], features: list[str], id: str | None, path: Path) -> list[str]:

@@ -426,7 +426,7 @@ def _dates(cells: "pd.Series[Any]", name: str, written: str, place: Place) -> "p
 
 
 def _date_parts(dates: "pd.Series[Any]") -> Array:
-    parts = [dates.dt.year, dates.dt.month, dates.dt.day, dates.dt.weekday, dates.dt.hour]
+    parts = [dates.dt.year, dates.dt.month, dates.dt.day, dates.dt.day_of_week, dates.dt.hour]
     return np.column_stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array, Matrix, known_rows
-from wscpml.datasets import readers, tags
+from wscpml.datasets import readers, table_files, tags
 from wscpml.datasets.columns import AS_SAID, ROLES, Role
 from wscpml.datasets.dataset import Dataset, Unjudged, binary
 from wscpml.datasets.encoding import Encoded, encode
@@ -145,11 +145,11 @@ class _Files:
         """A table, or the Parts of another format."""
         if path not in self.read:
             refuse_unreadable(path)
-            if path.suffix in readers.TABLES:
+            if table_files.is_table(path):
                 words = [name for name, role in self.sources.columns.items() if role != "number"]
                 text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
                 text += words
-                table = readers.read_table(path, text)
+                table = table_files.read(path, text)
                 self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
@@ -244,8 +244,10 @@ def _columns(table: pd.DataFrame) -> str:
 
 def refuse_unreadable(path: Path) -> None:
     """Refuse a file that is not there, is empty or of a kind that is not known."""
-    if path.suffix not in readers.FORMATS:
-        known = ", ".join(readers.FORMATS)
+    if path == table_files.STANDARD_INPUT or path.is_dir() or table_files.is_pattern(path):
+        return
+    if table_files.kind(path) not in (*table_files.KINDS, *readers.FORMATS):
+        known = ", ".join((*table_files.KINDS, *readers.FORMATS))
         raise UserError(f"{path}: extension {path.suffix!r} is not known; known are {known}")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
