@@ -11,7 +11,8 @@ MATRIX = [[0, 1, 1], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 def read(cells, separator=None):
     column = pd.Series(cells, name="tags")
-    return tags.of_column(column, separator, "x.csv", own.on_command_line)
+    found = tags.read_lists(column, separator, "x.csv", own.on_command_line)
+    return *found.indicator(), found.remarks
 
 
 @pytest.mark.parametrize(
@@ -118,3 +119,12 @@ def test_one_column_of_two_words_is_two_classes_and_matrices_are_what_they_were(
     assert tags.as_table(signs, None).tolist() == [[0, 1], [1, 0]]
     table = tags.as_table(pd.DataFrame(signs, columns=["a", "b"]), None)
     assert table.to_numpy().tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_column_is_written_without_wrong_labels_as_it_was_written():
+    cells = ["rock, Folk", '["rock", "R&B"]', None, "rock,folk", "jazz"]
+    found = tags.read_lists(pd.Series(cells, name="tags"), ",", "x", own.in_python)
+    left = found.without({(0, "rock"), (1, "R&B"), (4, "jazz")}, {"Folk": "folk"})
+    assert left == ["folk", '["rock"]', None, "rock,folk", ""]
+    lists = tags.read_lists(pd.Series([["a", "b"], []]), None, "x", own.in_python)
+    assert lists.without({(0, "b")}, {}) == [["a"], []]

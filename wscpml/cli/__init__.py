@@ -58,6 +58,11 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
+    sample = command(
+        "sample", "write a small table of songs, to try things on", "wscpml sample songs.csv"
+    )
+    sample.add_argument("output", type=_path(".csv"), metavar="FILE", help="a new .csv")
+
     describe = command(
         "describe",
         "say what is understood of a data set, before anything runs",
@@ -79,6 +84,15 @@ def _parser() -> argparse.ArgumentParser:
     _take_settings(clean)
     _take_output(clean)
     clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
+    clean.add_argument(
+        "--html", type=_path(".html"), metavar="FILE", help="write the page of `audit` too (.html)"
+    )
+    clean.add_argument(
+        "--cleaned-table",
+        type=_path(*TABLES),
+        metavar="FILE",
+        help="write FILE once more, its tags without the wrong ones, as .csv or .parquet",
+    )
     clean.add_argument(
         "--label-studio",
         type=_path(".json"),

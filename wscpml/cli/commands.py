@@ -82,6 +82,17 @@ def methods(options: Namespace) -> None:
     _tell(options, found, head, *lines)
 
 
+def sample(options: Namespace) -> None:
+    """Write the sample, a table of songs, to try things on."""
+    from wscpml import artifacts
+    from wscpml.datasets.songs import FILE
+
+    if options.output.exists():
+        raise UserError(f"{options.output}: is there already; name another")
+    artifacts.write(options.output, FILE)
+    print(f"try: wscpml describe {options.output} --tags tags --id song")
+
+
 def describe(options: Namespace) -> None:
     """Say what is understood of a data set."""
     from wscpml.datasets import description
@@ -113,16 +124,20 @@ def describe(options: Namespace) -> None:
 def clean(options: Namespace) -> None:
     """Write every candidate with its label confidence and whether to keep it; and a model."""
     from wscpml import artifacts
-    from wscpml.quality import review
+    from wscpml.cli import tables
+    from wscpml.quality import audit, review
     from wscpml.serving.model import Model, refuse_to_replace
 
-    outputs = {"-o": options.output, "--model": options.model}
+    outputs = {"-o": options.output, "--model": options.model, "--html": options.html}
+    outputs["--cleaned-table"] = options.cleaned_table
     if options.label_studio:
         tasks, config = options.label_studio, options.label_studio.with_suffix(".xml")
         outputs |= {"--label-studio": tasks, "the .xml of --label-studio": config}
     _refuse_overwriting(outputs, _inputs(options))
     if options.model:
         refuse_to_replace(options.model)
+    if options.cleaned_table:
+        tables.refuse_uncleanable(options)
     data, fitted, warnings = _fitted(options)
     assert data.candidates is not None
     decided = review.decisions(
@@ -140,7 +155,13 @@ def clean(options: Namespace) -> None:
         suspicious = review.label_studio_tasks(decided, f"wscpml {version('wscpml')}")
         artifacts.write(tasks, suspicious)
         artifacts.write(config, review.label_studio_config(data.label_names))
-    artifacts.write(options.output, decided)
+    if options.html:
+        files["html"] = options.html
+        artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    if options.cleaned_table:
+        files["cleaned_table"] = options.cleaned_table
+        artifacts.write(options.cleaned_table, tables.cleaned(options, data, decided))
+    artifacts.write(options.output, tables.with_unjudged(decided, data))
     _tell_found(options, data, fitted, decided, files, warnings)
 
 

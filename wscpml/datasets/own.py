@@ -224,8 +224,9 @@ class _Files:
         ids = self.ids(found, path)
         if sources.tags in found:
             column, named = found[sources.tags], sources.named
-            names, matrix, remarks = tags.of_column(column, sources.separator, str(path), named)
-            self.remarks += remarks
+            lists = tags.read_lists(column, sources.separator, str(path), named)
+            self.remarks += lists.remarks
+            names, matrix = lists.indicator()
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)

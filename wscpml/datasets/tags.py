@@ -2,7 +2,8 @@
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,50 @@ FEW_ROWS = 20  # of so few, odd labels are not worth telling
 UNLIKE = 0.5  # more labels than this share of the rows are hardly labels
 
 
-def of_column(
+@dataclass(frozen=True)
+class Lists:
+    """A column of lists of labels, each different cell once."""
+
+    codes: Array  # (n,), which of the cells a row has, -1 for none
+    cells: list[Any]  # as they are written
+    labels: list[list[str]]  # of each cell
+    separator: str
+    remarks: list[str]
+
+    def indicator(self) -> tuple[list[str], Array]:
+        """Names, and a 0/1 matrix ``(n, q)``."""
+        names, matrix = indicator([*self.labels, []])  # the last for nothing, -1
+        return names, matrix[self.codes]
+
+    def without(self, wrong: Collection[tuple[int, str]], names: Mapping[str, str]) -> list[Any]:
+        """The cells of all rows without wrong pairs of row and label, written as they were.
+
+        A label that has another name by `names` is written so, and once.
+        """
+        rewritten: list[Any] = []
+        for i, code in enumerate(self.codes):
+            labels = self.labels[code] if code >= 0 else []
+            left = dict.fromkeys(names.get(label, label) for label in labels)
+            kept = [label for label in left if (i, label) not in wrong]
+            rewritten.append(self._written(kept, self.cells[code]) if code >= 0 else None)
+        return rewritten
+
+    def _written(self, labels: list[str], like: Any) -> Any:
+        if not isinstance(like, str):
+            return labels
+        if _listed(like) is not None:
+            return json.dumps(labels, ensure_ascii=False)
+        blank = " " if f"{self.separator} " in like else ""
+        return f"{self.separator}{blank}".join(labels)
+
+
+def read_lists(
     column: "pd.Series[Any]",
     separator: str | None,
     source: str,
     named: Callable[[str], str],
-) -> tuple[list[str], Array, list[str]]:
-    """Names, 0/1 matrix ``(n, q)`` and remarks about a column of lists.
+) -> Lists:
+    """The labels of a column of lists.
 
     A cell is text with a separator, a JSON list, or a list; no separator is found by looking.
     """
@@ -47,11 +85,11 @@ def of_column(
             raise refuse(k, "has a list within the list; a row has one list of labels")
         if found:
             rows[k] = [str(each) for each in found if each is not None]
-    plain = [k for k, found in enumerate(rows) if found is None]
-    texts = pd.Series([cells[k] for k in plain], dtype=object)
-    often = counts.iloc[plain].reset_index(drop=True)
+    written = [k for k, found in enumerate(rows) if found is None]
+    texts = pd.Series([cells[k] for k in written], dtype=object)
+    often = counts.iloc[written].reset_index(drop=True)
     separator, remarks = _separator(texts, often, separator, where, named)
-    for k in plain:
+    for k in written:
         rows[k] = cells[k].split(separator)
     odd = texts[texts.str.strip().str[:1].isin(("[", "{"))] if len(texts) else texts
     if len(odd):
@@ -59,8 +97,7 @@ def of_column(
             f"{where}{int(often[odd.index].sum())} cells look like JSON and are no lists, such as "
             f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
         )
-    names, matrix = indicator([*map(_stripped, rows), []])  # the last for nothing, -1
-    return names, matrix[codes], remarks
+    return Lists(codes, cells, [_stripped(row) for row in rows], separator, remarks)
 
 
 def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:
@@ -121,11 +158,16 @@ def _stripped(labels: Iterable[str]) -> list[str]:
     return [label for label in map(str.strip, labels) if label]
 
 
+def plain(label: str) -> str:
+    """What two spellings share that differ in case or blanks alone."""
+    return " ".join(label.split()).casefold()
+
+
 def variants(names: Sequence[str], counts: Array) -> list[list[int]]:
     """Places of labels that are one but for case and blanks, the most frequent spelling first."""
     alike: dict[str, list[int]] = {}
     for j in np.argsort(-counts, kind="stable"):
-        alike.setdefault(" ".join(names[j].split()).casefold(), []).append(int(j))
+        alike.setdefault(plain(names[j]), []).append(int(j))
     return sorted(each for each in alike.values() if len(each) > 1)
 
 
@@ -176,7 +218,7 @@ def as_table(y: Any, index: Any) -> Any:
     cells = _cells(y)
     if cells is None:
         return _zero_one(y)
-    names, matrix, _ = of_column(cells.rename("y"), None, "y", "{}=".format)
+    names, matrix = read_lists(cells.rename("y"), None, "y", "{}=".format).indicator()
     rows = index if index is not None and not isinstance(y, pd.Series) else cells.index
     return pd.DataFrame(matrix, rows, names)
 
