@@ -25,6 +25,7 @@ from wscpml.parameters import (
     FeatureSettings,
     ParameterError,
     WeakSupervisionSettings,
+    check_estimator,
     part_of,
 )
 from wscpml.progress import Steps, steps
@@ -93,6 +94,7 @@ class WSCPML(
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
+        check_estimator(self)
         y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
         X = self._fit_encoding(X)
         with one_blas_thread():
@@ -198,7 +200,7 @@ class WSCPML(
         if self.encoding_ is not None:
             names = self.encoding_.names
         else:
-            numbered = [f"x{j + 1}" for j in range(self.n_features_in_)]
+            numbered = _numbered(self.n_features_in_)
             names = list(map(str, getattr(self, "feature_names_in_", numbered)))
         return Model(self.map_, self.head_, names, self.label_names_, self.encoding_)
 
@@ -211,7 +213,8 @@ class WSCPML(
         loaded.label_names_, loaded._tables = model.label_names, True
         loaded.binary_, loaded.classes_ = False, np.arange(len(model.label_names))
         loaded.n_features_in_ = len(model.feature_names)
-        loaded.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        if model.feature_names != _numbered(loaded.n_features_in_):
+            loaded.feature_names_in_ = np.array(model.feature_names, dtype=object)
         loaded.scale_ = features.fit_scaling(np.zeros((1, loaded.n_features_in_)), "none").scale
         return loaded
 
@@ -235,6 +238,11 @@ class WSCPML(
 
     def _named(self, values: Array, instances: Any) -> Any:
         return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
+
+
+def _numbered(d: int) -> list[str]:
+    """What the columns of a matrix are called."""
+    return [f"x{j + 1}" for j in range(d)]
 
 
 def _matched(X: Any, y: Any) -> Any:
