@@ -42,7 +42,10 @@ def encoding() -> Encoding | None:
     """How raw columns became features; None where they are the features."""
     if not Path("data/prepared", Encoding.FILES[0]).exists():
         return None
-    return Encoding.from_files(artifacts.read_directory("data/prepared", Encoding.FILES))
+    try:
+        return Encoding.from_files(artifacts.read_directory("data/prepared", Encoding.FILES))
+    except ValueError as error:
+        raise UserError(f"data/prepared: {error}; {artifacts.FROM_DVC}") from None
 
 
 def feature_map() -> FeatureMap:
