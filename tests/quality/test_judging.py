@@ -168,7 +168,7 @@ def test_odd_labels_have_finite_confidences_and_intervals(monkeypatch, odd):
     assert np.isfinite(noise.rates[given_]).all()
     assert (noise.lower[given_] <= noise.rates[given_] + 1e-9).all()
     assert (noise.rates[given_] <= noise.upper[given_] + 1e-9).all()
-    assert 0 <= noise.weight <= 2
+    assert 0 <= noise.weight <= 4
 
 
 def test_rows_beyond_those_of_the_axes_are_judged_too(monkeypatch, padded):

@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
 from wscpml.arrays import Array, Matrix
 from wscpml.quality import noise_model
-from wscpml.quality.noise_model import RATES, NoiseModel, weights_of
+from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
 
 TREES, LEAF = 400, 3
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
@@ -30,6 +30,7 @@ SLOPE = 0.05  # what is left of the predictions' own order where bins do not dif
 TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
 GRID = np.linspace(0, 1, 201)  # chances of being a candidate that confidence is tabulated at
+ALWAYS, APART = 0.4, 0.5  # weight of confidences in training; more where labels' chances differ
 DOUBT, ABSTAIN = 0.3, 0.5  # share of what the features do not predict that may be false unseen
 TIED, SATURATED, HALF = 0.9, 0.95, (0.4, 0.6)  # chances that are equal; that repeat the candidates
 FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law of nature
@@ -66,7 +67,7 @@ class Noise:
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
     deviation: float  # between labels' chances, in units of arcsin sqrt
     seen: float  # weight of the noise that is seen, 0 ... 1
-    weight: float  # of the label confidences in what is trained on, 0 ... 2
+    weight: float  # of the label confidences in what is trained on, 0 ... 4
     warnings: list[Remark]
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
@@ -144,9 +145,11 @@ def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
     P, weights = predict(Y), weights_of(Y)
     model = noise_model.fit(P, Y)
     right = calibrate(model.scores, Y, weights)
-    chance, by_features = right(model.scores), right(P)
+    pooled, by_features = right(model.scores), right(P)
+    own, of_own = model.by_curves()
+    chance = between(pooled, own)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
-    found = believed_confidence(chance, model)
+    found = between(believed_confidence(pooled, model), of_own * without_doubt(own))
     apart = model.apart(weights)
     believed = apart * believed_confidence(by_features, model) + (1 - apart) * by_features
     unsure = abstaining(by_features, believed, Y.mean(axis=0), tied)
@@ -211,7 +214,7 @@ def calibrate(scores: Array, observed: Array, weights: Array) -> Predict:
     x, y = (each[mass > 0] / filled for each in sums)
     y = (1 - SLOPE) * isotonic_regression(y, sample_weight=filled) + SLOPE * x
     x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
-    return lambda scores: np.clip(np.interp(scores, x, y), NEVER_SURE, 1 - NEVER_SURE)
+    return lambda scores: _sure(np.interp(scores, x, y))
 
 
 def posterior(true: Array, chance: Array | float) -> Array:
@@ -229,20 +232,27 @@ def believed_confidence(chance: Array, model: NoiseModel) -> Array:
 
     Some doubt stays of what the features do not predict: noise that follows them leaves no floor.
     """
-    return look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
+    return look_up(chance, mean_confidence(model.beliefs)) * without_doubt(chance)
+
+
+def without_doubt(chance: Array) -> Array:
+    """What is left of a confidence, by the chance of being a candidate."""
+    return 1 - DOUBT * (1 - chance)
+
+
+def between(one: Array, other: Array) -> Array:
+    """Probabilities midway between two, by log odds."""
+    odds = np.sqrt(np.prod([p / (1 - p) for p in (_sure(one), _sure(other))], axis=0))
+    return odds / (1 + odds)
+
+
+def _sure(probability: Array) -> Array:
+    return np.clip(probability, NEVER_SURE, 1 - NEVER_SURE)
 
 
 def mean_confidence(beliefs: Array) -> Array:
     """Confidence ``(len(GRID), q)`` of a candidate by its chance of being one, over all rates."""
     return posterior((GRID[:, None] - RATES) / (1 - RATES), RATES) @ beliefs
-
-
-def look_up(chance: Array, table: Array) -> Array:
-    """Each label's table at the chances ``(n, q)``, between its entries along lines."""
-    place = np.clip(chance, 0, 1) * (len(GRID) - 1)
-    low = np.minimum(place.astype(int), len(GRID) - 2)
-    below, above = (np.take_along_axis(table, low + k, axis=0) for k in (0, 1))
-    return below + (place - low) * (above - below)
 
 
 def abstaining(chance: Array, believed: Array, share: Array, tied: float) -> Array:
@@ -264,22 +274,23 @@ def saturation(chances: Array) -> float:
 
 def moved(confidence: Array, true: Array, step: Array) -> Array:
     """Confidences after the chance that the label is true has moved: their odds by its odds."""
-    before, after = (np.clip(t, NEVER_SURE, 1 - NEVER_SURE) for t in (true, true + step))
+    before, after = _sure(true), _sure(true + step)
     odds = after / (1 - after) * (1 - before) / before * confidence
     return odds / (odds + 1 - confidence)
 
 
 def worth(model: NoiseModel, counts: Array, tied: float) -> float:
-    """The weight of label confidences in what is trained on, 0 ... 2.
+    """The weight of label confidences in what is trained on, 0 ... 4.
 
-    Candidates of one common chance rank as the truth does, so that half of the way is enough; where
-    chances differ from label to label, all of it is not too much. Where no noise is seen, that can
-    only be known by how frequent labels are (their confidences are halfway to certain, which twice
-    the weight takes back), or if features just repeat the candidates. No loss on candidates can
-    tell: the confidences have seen a row's labels through those of other rows.
+    Candidates of one common chance rank as the truth does, so that part of the way is enough; where
+    chances differ from label to label, nearly all of it is not too much. Where no noise is seen,
+    that can only be known by how frequent labels are (their confidences are halfway to certain,
+    which the fourth power takes back), or if features just repeat the candidates. No loss on
+    candidates can tell: the confidences have seen a row's labels through those of other rows.
     """
     apart = model.apart(counts)
-    return float(model.seen * (1 + apart) / 2 + (1 - model.seen) * max(tied, 2 * apart))
+    seen, unseen = ALWAYS + APART * apart, tied + (1 - tied) * 4 * apart
+    return float(model.seen * seen + (1 - model.seen) * unseen)
 
 
 def noise_rates(label_confidence: Array, candidates: Array) -> Array:
