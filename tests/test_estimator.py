@@ -103,8 +103,7 @@ def test_what_a_person_has_decided_is_certain_learned_and_never_an_issue(tables,
     for pair in table[["instance", "label"]].itertuples(index=False, name=None):
         for values in (found.label_confidence_, found.pseudo_labels_):
             assert values.loc[pair] == 1
-        assert found.decided_.loc[pair] == "true"
-    assert (found.decided_ != "").to_numpy().sum() == 2
+    assert found.decided_.true.tolist() == [True, True]
     listed = found.find_label_issues(below=2)
     assert len(listed) == candidates.to_numpy().sum() - 1
     assert not ((listed.instance == worst.instance) & (listed.label == worst.label)).any()

@@ -54,8 +54,8 @@ class WSCPML(
         has decided is 1 or 0.
     candidates_ : (n, q)
         The candidates, with the labels that a person has added.
-    decided_ : (n, q)
-        What a person has decided: `true`, `false`, or nothing.
+    decided_ : Decided
+        The pairs that a person has decided, by the numbers of their `row` and `label`.
     pseudo_labels_ : (n, q)
         What the classifier was trained on.
     noise_rates_ : table of q rows
@@ -99,19 +99,15 @@ class WSCPML(
         self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
         if self._decisions:
             self.remarks_ += remarks(self._decisions[0])
-        self.label_confidence_, self.pseudo_labels_, self.decided_ = (
+        self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
-            for values in (
-                self.judged_.label_confidence,
-                self.pseudo_labels_,
-                self._decided.words(self.candidates_.shape),
-            )
+            for values in (self.judged_.label_confidence, self.pseudo_labels_)
         )
         return self
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
-        self._decided = self._decided_of(len(candidates))
-        known = self._decided.added_to(candidates)
+        self.decided_ = self._decided_of(len(candidates))
+        known = self.decided_.added_to(candidates)
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
@@ -120,8 +116,8 @@ class WSCPML(
         found = composition.cluster(
             rows.scaled, candidates, B, part_of(self, ClusteringSettings), self.device
         )
-        self.judged_ = judging.judge(rows, candidates, random.judging, self._decided)
-        F = self._decided.settle(found.pseudo_labels.toarray())
+        self.judged_ = judging.judge(rows, candidates, random.judging, self.decided_)
+        F = self.decided_.settle(found.pseudo_labels.toarray())
         self.head_ = composition.train(
             rows,
             known,
@@ -173,7 +169,7 @@ class WSCPML(
         check_is_fitted(self)
         return issues.find(
             self.judged_.label_confidence,
-            self._decided.undecided(self.candidates_),
+            self.decided_.undecided(self.candidates_),
             self.evidence_.nearest,
             self.label_names_,
             self.instances_,

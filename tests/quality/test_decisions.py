@@ -122,7 +122,7 @@ def test_pairs_become_places_in_the_data():
 
 def test_what_is_decided_is_told_apart_from_what_is_not():
     found = Decided(np.array([0, 1]), np.array([1, 0]), np.array([True, False]))
-    assert found.words((2, 2)).tolist() == [["", "true"], ["false", ""]]
+    assert found.words(np.array([[1, 1], [1, 0]])).tolist() == ["", "true", "false"]
     assert found.undecided(np.array([[1, 1], [1, 1]])).tolist() == [[1, 0], [0, 1]]
     assert found.added_to(np.zeros((2, 2))).tolist() == [[0, 1], [0, 0]]
 

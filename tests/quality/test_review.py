@@ -21,7 +21,7 @@ def judged_tags(decided=None):
         HOSTILE,
         decided.added_to(CANDIDATES),
         decided.settle(CONFIDENCE),
-        decided.words(CANDIDATES.shape),
+        decided,
     )
 
 

@@ -230,7 +230,7 @@ def _judged(fitted: "WSCPML") -> "pd.DataFrame":
         fitted.label_names_,
         fitted.candidates_,
         fitted.judged_.label_confidence,
-        fitted.decided_.to_numpy(),
+        fitted.decided_,
     )
 
 
@@ -288,7 +288,7 @@ def _tell_found(
     warnings: list[str],
 ) -> None:
     suspicious = int(((judged.keep == 0) & (judged.decided == "")).sum())
-    decided = int((fitted.decided_.to_numpy() != "").sum())
+    decided = len(fitted.decided_.row)
     noise = 1 - float(judged.label_confidence.mean()) if len(judged) else None
     rates = fitted.noise_rates_.reset_index()
     summary = {

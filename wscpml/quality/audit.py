@@ -119,7 +119,7 @@ def of(estimator: Any, title: str, truth: Any = None) -> Audit:
         estimator.noise_rates_,
         estimator.remarks_,
         truth,
-        decided=estimator._decided,
+        decided=estimator.decided_,
     )
 
 

@@ -65,11 +65,11 @@ class Decided:
         """Candidates ``(n, q)`` without those that are decided."""
         return np.where(self.among(candidates.shape), 0, candidates).astype(candidates.dtype)
 
-    def words(self, shape: tuple[int, int]) -> Array:
-        """`true` and `false` where it is decided, and nothing elsewhere, text ``(n, q)``."""
-        found = np.full(shape, NONE, dtype=object)
-        found[self.row, self.label] = np.where(self.true, TRUE, FALSE)
-        return found
+    def words(self, candidates: Array) -> Array:
+        """Of each candidate, row by row: `true` or `false` if it is decided, else nothing."""
+        codes = np.zeros(candidates.shape, np.uint8)
+        codes[self.row, self.label] = np.where(self.true, 1, 2)
+        return np.array([NONE, TRUE, FALSE], dtype=object)[codes[candidates == 1]]
 
     def of_rows(self, chosen: Array) -> "Decided":
         """What is decided of some rows, a boolean ``(n,)``, among these rows alone."""

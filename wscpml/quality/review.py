@@ -17,6 +17,7 @@ import pandas as pd
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.candidate_table import candidate_table
 from wscpml.errors import UserError
+from wscpml.quality.decisions import Decided
 
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -26,15 +27,19 @@ def judged_tags(
     labels: Sequence[str],
     candidates: Array,
     label_confidence: Array,
-    decided: Array,
+    decided: Decided,
 ) -> pd.DataFrame:
     """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it.
 
-    All are ``(n, q)``; what a person has `decided` is `true`, `false` or nothing.
+    What a person has `decided` is `true`, `false` or nothing.
     """
-    keep = (label_confidence >= EVEN_ODDS).astype(np.uint8)
     return candidate_table(
-        instances, labels, candidates, label_confidence=label_confidence, keep=keep, decided=decided
+        instances,
+        labels,
+        candidates,
+        label_confidence=label_confidence,
+        keep=(label_confidence >= EVEN_ODDS).astype(np.uint8),
+        decided=decided.words(candidates),
     )
 
 
