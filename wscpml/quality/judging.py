@@ -18,7 +18,8 @@ from scipy.stats import rankdata
 
 from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
 from wscpml.arrays import Array, Matrix
-from wscpml.quality import noise_model
+from wscpml.quality import learning, noise_model
+from wscpml.quality.decisions import Decided
 from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
 
 TREES, LEAF = 400, 3
@@ -31,6 +32,7 @@ TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
 GRID = np.linspace(0, 1, 201)  # chances of being a candidate that confidence is tabulated at
 ALWAYS, APART = 0.4, 0.5  # weight of confidences in training; more where labels' chances differ
+ENOUGH = 20  # answers that count as much as what was believed without them
 DOUBT, ABSTAIN = 0.3, 0.5  # share of what the features do not predict that may be false unseen
 TIED, SATURATED, HALF = 0.9, 0.95, (0.4, 0.6)  # chances that are equal; that repeat the candidates
 FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law of nature
@@ -120,11 +122,21 @@ class JudgedLabels:
         return cleaned(self.label_confidence, candidates, self.noise.weight)
 
 
-def judge(rows: TrainingRows, candidates: Array, rng: np.random.Generator) -> JudgedLabels:
-    """Judge every candidate ``(n, q)`` of the training rows."""
+def judge(
+    rows: TrainingRows,
+    candidates: Array,
+    rng: np.random.Generator,
+    decided: Decided | None = None,
+) -> JudgedLabels:
+    """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
+
+    What is decided has a label confidence of 1 or 0, and all others are judged in its light.
+    """
+    decided = decided or Decided.nothing()
+    candidates = decided.added_to(candidates)
     seed = int(rng.integers(2**31))
     given = candidates[:, can_be_judged(candidates)]
-    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates)
+    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates, decided)
 
 
 def can_be_judged(candidates: Array) -> Array:
@@ -132,15 +144,17 @@ def can_be_judged(candidates: Array) -> Array:
     return np.flatnonzero(candidates.sum(axis=0) >= FEWEST)
 
 
-def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
+def judge_by(predict: Predict, candidates: Array, decided: Decided) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the labels that can be judged.
 
     It takes targets and gives predictions, both ``(n, k)``, for rows that it is not fitted to. It
-    is asked once, and where noise is seen once more, for what the first round takes to be true.
+    is asked once, and where noise is seen once more, for what the first round takes to be true,
+    with what is decided as certain. The noise is found out without decisions, which are of chosen
+    candidates; then they set the confidences right.
     """
     live = can_be_judged(candidates)
     if not len(live):
-        return _nothing_known(candidates)
+        return _nothing_known(candidates, decided)
     Y = candidates[:, live].astype(np.float64)
     P, weights = predict(Y), weights_of(Y)
     model = noise_model.fit(P, Y)
@@ -154,11 +168,13 @@ def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
     believed = apart * believed_confidence(by_features, model) + (1 - apart) * by_features
     unsure = abstaining(by_features, believed, Y.mean(axis=0), tied)
     confidence = model.seen * found + (1 - model.seen) * unsure
+    answers = decided.of_labels(live)
     if model.seen > NEVER_SURE:
-        true = chance * confidence
-        again = model.with_others(predict(Y * confidence), Y * confidence)
+        true, targets = chance * confidence, answers.settle(Y * confidence)
+        again = model.with_others(predict(targets), targets)
         confidence = moved(confidence, true, model.seen * (again - true) / 2)
-    return _over_all_labels(candidates, live, Y * confidence, model, tied)
+    confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
+    return _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
 
 
 def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
@@ -279,18 +295,23 @@ def moved(confidence: Array, true: Array, step: Array) -> Array:
     return odds / (odds + 1 - confidence)
 
 
-def worth(model: NoiseModel, counts: Array, tied: float) -> float:
+def worth(
+    model: NoiseModel, counts: Array, tied: float, answers: int, apart_by_answers: float
+) -> float:
     """The weight of label confidences in what is trained on, 0 ... 4.
 
     Candidates of one common chance rank as the truth does, so that part of the way is enough; where
     chances differ from label to label, nearly all of it is not too much. Where no noise is seen,
     that can only be known by how frequent labels are (their confidences are halfway to certain,
     which the fourth power takes back), or if features just repeat the candidates. No loss on
-    candidates can tell: the confidences have seen a row's labels through those of other rows.
+    candidates can tell: the confidences have seen a row's labels through those of other rows. With
+    the answers of a person noise is seen after all, and how far labels are apart.
     """
     apart = model.apart(counts)
-    seen, unseen = ALWAYS + APART * apart, tied + (1 - tied) * 4 * apart
-    return float(model.seen * seen + (1 - model.seen) * unseen)
+    seen = ALWAYS + APART * max(apart, min(apart_by_answers, 1))
+    unseen = tied + (1 - tied) * 4 * apart
+    sure = 1 - (1 - model.seen) * ENOUGH / (ENOUGH + answers)
+    return float(sure * seen + (1 - sure) * unseen)
 
 
 def noise_rates(label_confidence: Array, candidates: Array) -> Array:
@@ -326,7 +347,13 @@ def identification(true: Array, label_confidence: Array) -> dict[str, float | No
 
 
 def _over_all_labels(
-    candidates: Array, live: Array, judged: Array, model: NoiseModel, tied: float
+    candidates: Array,
+    live: Array,
+    judged: Array,
+    model: NoiseModel,
+    tied: float,
+    decided: Decided,
+    apart_by_answers: float,
 ) -> JudgedLabels:
     """What was found of the `live` labels, and what is to be said of the others."""
     n, q = candidates.shape
@@ -335,12 +362,14 @@ def _over_all_labels(
     confidence = np.zeros((n, q))
     confidence[:, live] = judged
     confidence[:, rest] = candidates[:, rest] * max(judged.sum() / counts[live].sum(), ABSTAIN)
+    confidence = decided.settle(confidence)
     rates = noise_rates(confidence, candidates)
     low, high = interval(model.beliefs, counts[live] / n, n)
     lower, upper, chances = np.zeros(q), np.ones(q), np.full(q, np.nan)
-    lower[live] = np.minimum(model.seen * low, rates[live])
-    upper[live] = np.maximum(model.seen * high + 1 - model.seen, rates[live])
+    lower[live] = model.seen * low
+    upper[live] = model.seen * high + 1 - model.seen
     chances[live] = model.chances
+    lower, upper = by_answers(rates, lower, upper, np.bincount(decided.label, minlength=q))
     noise = Noise(
         kind=model.kind(counts[live]),
         rates=rates,
@@ -350,10 +379,21 @@ def _over_all_labels(
         dispersion=model.dispersion,
         deviation=model.deviation(counts[live]),
         seen=model.seen,
-        weight=worth(model, counts[live], tied),
+        weight=worth(model, counts[live], tied, len(decided.row), apart_by_answers),
         warnings=_warnings(model, tied, live, rest, counts, n, high - low),
     )
     return JudgedLabels(confidence, noise)
+
+
+def by_answers(rates: Array, lower: Array, upper: Array, answers: Array) -> tuple[Array, Array]:
+    """Intervals of rates ``(q,)`` no wider than so many answers on each label leave them."""
+    give = np.where(
+        answers > 0,
+        DEVIATIONS * np.sqrt((rates * (1 - rates) + 1 / (answers + 2)) / np.maximum(answers, 1)),
+        1,
+    )
+    lower, upper = np.maximum(lower, rates - give), np.minimum(upper, rates + give)
+    return np.fmin(lower, rates), np.fmax(upper, rates)
 
 
 def interval(beliefs: Array, share: Array, n: int) -> tuple[Array, Array]:
@@ -410,10 +450,10 @@ def _warnings(
     return found + [Remark(same, live[group].tolist()) for group in model.groups]
 
 
-def _nothing_known(candidates: Array) -> JudgedLabels:
+def _nothing_known(candidates: Array, decided: Decided) -> JudgedLabels:
     """Where no label has enough candidates."""
     q = candidates.shape[1]
-    confidence = ABSTAIN * candidates.astype(float)
+    confidence = decided.settle(ABSTAIN * candidates)
     noise = Noise(
         kind="none seen",
         rates=noise_rates(confidence, candidates),
