@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta
 
 from wscpml.arrays import Array
@@ -44,6 +45,10 @@ class WrongShare:
     lower: float  # with 95 %
     upper: float
 
+    def told(self) -> str:
+        """The interval in words."""
+        return f"between {100 * self.lower:.0f} and {100 * self.upper:.0f} % (95 %)"
+
 
 def choose(label_confidence: Array, candidates: Array, decided: Decided, size: int) -> Queue:
     """At most `size` undecided candidates that are worth an answer, the most worth first.
@@ -65,6 +70,21 @@ def choose(label_confidence: Array, candidates: Array, decided: Decided, size: i
     best = best[np.argsort(turn, kind="stable")][: size - len(drawn)]
     order = np.insert(best, np.arange(len(drawn)) * (RANDOM_EVERY - 1), drawn)
     return Queue(row[order], label[order], random[order])
+
+
+def table(
+    asked: Queue, label_confidence: Array, instances: pd.Index, label_names: list[str]
+) -> pd.DataFrame:
+    """The queue as a table of decisions that are to be made."""
+    return pd.DataFrame(
+        {
+            "instance": instances[asked.row],
+            "label": np.array(label_names, dtype=object)[asked.label],
+            "decision": "",
+            "label_confidence": label_confidence[asked.row, asked.label],
+            "chosen": np.where(asked.random, "random", "worth"),
+        }
+    )
 
 
 def _worth(confidence: Array, label: Array, answers: Array) -> Array:
@@ -105,29 +125,38 @@ def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
     """
     row, label = np.nonzero(candidates)
     order = np.argsort(tickets(row, label), kind="stable")
-    row, label = row[order], label[order]
-    known = decided.among(candidates.shape)[row, label]
-    answers = len(known) if known.all() else int(known.argmin())
+    every = np.full(candidates.shape, -1)
+    every[decided.row, decided.label] = decided.true
+    answer = np.append(every[row[order], label[order]], -1)
+    answers = int((answer < 0).argmax())
     if answers < FEWEST:
         return None
-    true = decided.settle(np.zeros(candidates.shape))[row[:answers], label[:answers]]
-    false = int((true == 0).sum())
-    low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    false = int((answer[:answers] == 0).sum())
+    tail = (1 - LEVEL) / 2
     return WrongShare(
         answers,
         false,
-        float(beta.ppf(low, false, answers - false + 1)) if false else 0.0,
-        float(beta.ppf(high, false + 1, answers - false)) if false < answers else 1.0,
+        float(beta.ppf(tail, false, answers - false + 1)) if false else 0.0,
+        float(beta.isf(tail, false + 1, answers - false)) if false < answers else 1.0,
     )
 
 
 def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
     """The same of each label that has enough random answers, by its number."""
-    found = {}
-    for j in np.unique(decided.label):
-        only = np.zeros_like(candidates)
-        only[:, j] = candidates[:, j]
-        share = wrong_share(only, decided.of_labels(np.array([j])).relabelled(j))
-        if share is not None:
-            found[int(j)] = share
-    return found
+    enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
+    each = {
+        int(j): wrong_share(candidates[:, [j]], decided.of_labels(np.array([j]))) for j in enough
+    }
+    return {j: share for j, share in each.items() if share is not None}
+
+
+def told(candidates: Array, decided: Decided, names: list[str]) -> list[str]:
+    """What the random part of the answers proves, in words."""
+    share = wrong_share(candidates, decided)
+    if share is None:
+        return []
+    every = wrong_shares(candidates, decided)
+    return [
+        f"{share.told()} of all tags are wrong, by {share.answers} random answers",
+        *(f"{names[j]!r}: {each.told()} are wrong" for j, each in every.items()),
+    ]
