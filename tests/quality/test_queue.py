@@ -101,6 +101,16 @@ def test_intervals_are_told_in_words_label_by_label_where_there_are_enough(judge
     assert [line[:3] for line in told[1:]] == [f"'{name}'" for name in "abcdef"]
 
 
+def test_the_lottery_of_all_labels_serves_each_of_them(judged):
+    confidence, candidates = judged
+    row, label = np.nonzero(candidates)
+    drawn = np.argsort(queue.tickets(row, label), kind="stable")[:300]
+    decided = Decided(row[drawn], label[drawn], row[drawn] % 3 > 0)
+    assert queue.wrong_share(candidates, decided).answers == 300
+    of_labels = queue.wrong_shares(candidates, decided)
+    assert sum(share.answers for share in of_labels.values()) == 300
+
+
 @pytest.mark.parametrize("true", [True, False])
 def test_answers_of_one_kind_give_an_interval_that_ends_at_the_edge(true):
     candidates = np.ones((30, 1), np.uint8)

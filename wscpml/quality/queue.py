@@ -118,12 +118,14 @@ def tickets(row: Array, label: Array) -> Array:
     return x ^ x >> np.uint64(31)
 
 
-def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
+def wrong_share(candidates: Array, decided: Decided, only: int | None = None) -> WrongShare | None:
     """The share of the candidates ``(n, q)`` that are false, by the random part of the answers.
 
-    None where that is too small to tell.
+    Of one label `only`, if one is named. None where there are too few answers to tell.
     """
     row, label = np.nonzero(candidates)
+    if only is not None:
+        row, label = row[label == only], label[label == only]
     order = np.argsort(tickets(row, label), kind="stable")
     every = np.full(candidates.shape, -1)
     every[decided.row, decided.label] = decided.true
@@ -144,9 +146,7 @@ def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
 def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
     """The same of each label that has enough random answers, by its number."""
     enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
-    each = {
-        int(j): wrong_share(candidates[:, [j]], decided.of_labels(np.array([j]))) for j in enough
-    }
+    each = {j: wrong_share(candidates, decided, j) for j in enough.tolist()}
     return {j: share for j, share in each.items() if share is not None}
 
 
