@@ -29,7 +29,8 @@ from wscpml.parameters import (
     part_of,
 )
 from wscpml.progress import Steps, steps
-from wscpml.quality import evidence, issues, judging
+from wscpml.quality import evidence, issues, judging, queue
+from wscpml.quality.decisions import Decided, decided, remarks, taken
 from wscpml.randomness import Streams, streams
 from wscpml.serving.model import Model, refuse_to_replace
 from wscpml.serving.model import load as read_model
@@ -68,7 +69,12 @@ class WSCPML(
     Attributes
     ----------
     label_confidence_ : (n, q)
-        The probability that a candidate is true; 0 where a label is no candidate.
+        The probability that a candidate is true; 0 where a label is no candidate. What a person
+        has decided is 1 or 0.
+    candidates_ : (n, q)
+        The candidates, with the labels that a person has added.
+    decided_ : Decided
+        The pairs that a person has decided, by the numbers of their `row` and `label`.
     pseudo_labels_ : (n, q)
         What the classifier was trained on.
     noise_rates_ : table of q rows
@@ -79,7 +85,7 @@ class WSCPML(
         Which `kind` of noise was found, `common` to all labels, `per label` or `none seen`, and
         what speaks for it.
     remarks_ : list of str
-        The same in words, and what cannot be known from these data.
+        The same in words, what cannot be known from these data, and what is odd about decisions.
     prototypes_ : (q, d)
         Those of the clustering, among the scaled features.
     """
@@ -92,23 +98,31 @@ class WSCPML(
     device: Device = "auto"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
+    def fit(self, X: Any, y: Any, decisions: Any = None) -> Self:
+        """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables.
+
+        What a person knows goes in as `decisions`: a table, or the name of its file, with the
+        columns `instance` (as the index of the tables has it, or the number of the row), `label`
+        and `decision`, true or false.
+        """
         check_estimator(self)
         y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
         X = self._fit_encoding(X)
+        named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
+        self._tables = isinstance(y, pd.DataFrame)
+        self._names = (
+            named.index if named is not None else None,
+            y.columns if self._tables else None,
+        )
+        self._decisions = None if decisions is None else taken(decisions)
         with one_blas_thread():
             super().fit(X, y)
-        tables = isinstance(y, pd.DataFrame) and not self.binary_
-        classes = self.classes_[-1:] if self.binary_ else self.classes_
-        self.label_names_ = [str(name) for name in (y.columns if tables else classes)]
-        named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
-        n = len(self.candidates_)
-        self.instances_ = pd.RangeIndex(n) if named is None else named.index
-        self._tables = tables
         noise = self.judged_.noise
         self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
         self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
+        if self._decisions:
+            self.remarks_ += remarks(self._decisions[0])
+            self.remarks_ += queue.told(self.candidates_, self.decided_, self.label_names_)
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
             for values in (self.judged_.label_confidence, self.pseudo_labels_)
@@ -116,6 +130,7 @@ class WSCPML(
         return self
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
+        self.decided_ = self._decided_of(len(candidates))
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
@@ -123,6 +138,7 @@ class WSCPML(
             return self._fit_in(progress, X, candidates, random)
 
     def _fit_in(self, progress: Steps, X: Matrix, candidates: Array, random: Streams) -> Array:
+        known = self.decided_.added_to(candidates)
         progress.begin("mapping the features")
         rows = self._represented(X, random.anchors)
         progress.begin("weighing the candidates")
@@ -137,14 +153,14 @@ class WSCPML(
             progress.rounds("rounds"),
         )
         progress.begin(f"judging {int(candidates.sum())} candidates")
-        self.judged_ = judging.judge(rows, candidates, random.judging)
-        F, confidence = found.pseudo_labels.toarray(), self.judged_.label_confidence
+        self.judged_ = judging.judge(rows, candidates, random.judging, self.decided_)
+        F = self.decided_.settle(found.pseudo_labels.toarray())
         progress.begin("training the classifier")
         self.head_ = composition.train(
             rows,
-            candidates,
+            known,
             F,
-            confidence,
+            self.judged_.label_confidence,
             self.judged_.noise.weight,
             part_of(self, ClassifierSettings),
             random.classifier,
@@ -152,9 +168,20 @@ class WSCPML(
             progress.rounds("epochs"),
         ).head
         self.objective_ = found.course.objective.tolist()
-        self.candidates_, self.prototypes_ = candidates, found.prototypes
+        self.candidates_, self.prototypes_ = known, found.prototypes
         self.evidence_ = evidence.gather(rows.scaled, found.prototypes)
-        return self.judged_.to_learn(candidates) if self.labels == "cleaned" else F
+        return self.judged_.to_learn(known) if self.labels == "cleaned" else F
+
+    def _decided_of(self, n: int) -> Decided:
+        """What is decided of n rows; these and the labels get their names."""
+        index, columns = self._names
+        classes = self.classes_[-1:] if self.binary_ else self.classes_
+        self.instances_ = pd.RangeIndex(n) if index is None else index
+        self.label_names_ = [str(name) for name in (classes if columns is None else columns)]
+        if self._decisions is None:
+            return Decided.nothing()
+        table, where = self._decisions
+        return decided(table, self.instances_, self.label_names_, where)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""
@@ -171,6 +198,8 @@ class WSCPML(
     def find_label_issues(self, below: float = EVEN_ODDS) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
 
+        Those that a person has decided are not among them, whatever the decision was.
+
         Returns
         -------
         DataFrame
@@ -182,11 +211,29 @@ class WSCPML(
         check_is_fitted(self, "judged_")
         return issues.find(
             self.judged_.label_confidence,
-            self.candidates_,
+            self.decided_.undecided(self.candidates_),
             self.evidence_.nearest,
             self.label_names_,
             self.instances_,
             below,
+        )
+
+    def queue(self, size: int = 100) -> pd.DataFrame:
+        """The undecided candidates whose answer is worth most, in the order of asking.
+
+        Returns
+        -------
+        DataFrame
+            `instance`, `label`, `decision` (empty, to be filled in: the table is one of decisions
+            then), `label_confidence`, and `chosen`: `random` of a fifth of them, by which the share
+            of wrong tags is estimated, else `worth`.
+        """
+        check_is_fitted(self, "judged_")
+        return queue.table(
+            queue.choose(self.judged_.label_confidence, self.candidates_, self.decided_, size),
+            self.judged_.label_confidence,
+            self.instances_,
+            self.label_names_,
         )
 
     def save(self, directory: str | Path) -> None:

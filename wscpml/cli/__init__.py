@@ -79,8 +79,10 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml clean x.parquet tags.csv --id song -o clean.parquet --model songs-model",
         "wscpml clean emotions-4 -o clean.csv --set classifier.kind=kernel_ridge --seed 1",
         "wscpml clean songs.csv --tags tags -o clean.csv --label-studio tasks.json",
+        "wscpml clean songs.csv --tags tags --id song -o clean.csv --decisions decisions.csv",
     )
     _take_data(clean)
+    _take_decisions(clean)
     _take_settings(clean)
     _take_output(clean)
     clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
@@ -108,9 +110,24 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
     )
     _take_data(audit)
+    _take_decisions(audit)
     _take_settings(audit)
     audit.add_argument(
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
+    )
+
+    queue = command(
+        "queue",
+        "write the tags that a person should be asked about next, as decisions to fill in",
+        "wscpml queue songs.csv --tags tags --id song -o next.csv --size 100",
+        "wscpml queue songs.csv --tags tags --id song --decisions decisions.csv -o next.csv",
+    )
+    _take_data(queue)
+    _take_decisions(queue)
+    _take_settings(queue)
+    _take_output(queue)
+    queue.add_argument(
+        "--size", type=_count, default=100, metavar="K", help="tags to ask about (default 100)"
     )
 
     predict = command(
@@ -142,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, predict, datasets, methods):
+    for each in (describe, clean, audit, queue, predict, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -181,6 +198,15 @@ def _take_data(command: argparse.ArgumentParser) -> None:
         )
 
 
+def _take_decisions(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--decisions",
+        type=_path(*TABLES),
+        metavar="FILE",
+        help="what a person has decided: a table of instance, label and decision, true or false",
+    )
+
+
 def _take_settings(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--params",
@@ -214,6 +240,13 @@ def _take_output(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the table to write, .csv or .parquet",
     )
+
+
+def _count(text: str) -> int:
+    """A type for argparse: a whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1 on")
+    return int(text)
 
 
 def _path(*endings: str) -> Any:

@@ -18,12 +18,13 @@ def with_unjudged(decided: "pd.DataFrame", data: Dataset) -> "pd.DataFrame":
     import pandas as pd
 
     from wscpml.datasets.candidate_table import candidate_table
+    from wscpml.quality.decisions import NONE
 
     if data.unjudged is None:
         return decided
     passed = candidate_table(
         data.instance_ids, data.unjudged.label_names, data.unjudged.candidates
-    ).assign(keep=1, judged=0)
+    ).assign(keep=1, decided=NONE, judged=0)
     both = pd.concat([each.astype({"label": str}) for each in (decided.assign(judged=1), passed)])
     place = pd.Series(range(len(data.instance_ids)), data.instance_ids)
     order = both.instance.map(place).to_numpy().argsort(kind="stable")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from itertools import chain
 from mmap import ACCESS_READ, mmap
@@ -39,6 +39,7 @@ class _Layout:
     path: Path
     header: list[str]
     separator: str
+    length: int = 0  # bytes that count; 0: all of them
 
     @property
     def names(self) -> list[str]:
@@ -62,9 +63,17 @@ def names(path: Path) -> list[str]:
     return _layout(path).names
 
 
-def read(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """The whole table; columns named in `text` are not read as numbers."""
-    layout = _layout(path)
+def separator(path: Path) -> str:
+    """What stands between the cells of a file."""
+    return _layout(path).separator
+
+
+def read(path: Path, text: Collection[str] = (), length: int = 0) -> pd.DataFrame:
+    """The whole table; columns named in `text` are not read as numbers.
+
+    Of a file that breaks off, just so many bytes are read as the `length` says.
+    """
+    layout = replace(_layout(path), length=length)
     try:
         found = _side_by_side(layout, text, 1 << 20)
     except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
@@ -133,7 +142,7 @@ def _side_by_side(layout: _Layout, text: Collection[str], block: int) -> Any:
     takes less than Arrow's own threads do.
     """
     with layout.path.open("rb") as file:
-        mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+        mapped = mmap(file.fileno(), layout.length, access=ACCESS_READ)
     quoted, content = mapped.find(b'"') >= 0, pa.py_buffer(mapped)
     options = _options(layout, text, quoted)
 
