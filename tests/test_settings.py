@@ -89,6 +89,15 @@ def test_all_mistakes_are_reported_at_once(tmp_path, params):
     assert found[1] == "noise: must be a section with keys of its own, got 9"
 
 
+def test_columns_have_known_roles(tmp_path, params):
+    params["dataset"] = {"features": "data/own/x.csv", "columns": {"note": "prose"}, "min_count": 0}
+    assert mistakes(tmp_path, params) == [
+        "dataset.min_count: must be >= 1, got 0",
+        "dataset.columns.note: must be 'number', 'text', 'category', 'date' or 'ignore', "
+        "got 'prose'",
+    ]
+
+
 def test_every_key_of_a_section_is_there(tmp_path, params):
     del params["clustering"]["alpha"]
     params["classifier"]["width"] = 0

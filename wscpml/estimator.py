@@ -271,7 +271,9 @@ class WSCPML(
         plain = not isinstance(X, pd.DataFrame) or all_numbers(X) and not X.isna().any(axis=None)
         if plain and not self.columns:
             return X
-        encoded = encode(pd.DataFrame(X), "X", in_python, self.columns)
+        with steps(1, self.verbose) as progress:
+            progress.begin("encoding the columns")
+            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns)
         self.encoding_ = encoded.encoding
         return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
 

@@ -40,6 +40,7 @@ def project(clone: Project) -> Project:
     clone.shorten_study()
     params = yaml.safe_load((clone.path / "params.yaml").read_text())
     params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
+    params["dataset"]["columns"] = {"country": "category"}
     params["classifier"]["max_epochs"] = 3
     (clone.path / "params.yaml").write_text(yaml.safe_dump(params))
     write(clone, 80)

@@ -1,13 +1,10 @@
 """Tables in files: one file of any kind, several of one table, or what standard input brings.
 
-.csv .tsv           csv_files.py
-.csv.gz .tsv.gz .jsonl.gz   unpacked to a file that is gone afterwards, and no larger than it may
-.parquet            also as Hugging Face writes it, with names for the numbers of its classes
-.jsonl              a record a line
-.xlsx               one sheet
-a directory         all its tables, in the order of their names; also Hugging Face's
-a pattern, such as day*.csv   all that fit
--                   standard input: CSV, JSON lines, Parquet, or one of the first two packed
+A directory stands for all its tables in the order of their names, also one that Hugging Face's
+`save_to_disk` wrote, and a pattern such as day*.csv for all files that fit. Where Hugging Face
+says so, numbers of classes become their names. `-` is standard input: CSV, JSON lines, Parquet or
+Excel, or one of the first two packed. What is packed is unpacked to a file that is gone
+afterwards, up to some size.
 """
 
 import csv
