@@ -103,6 +103,20 @@ def _parser() -> argparse.ArgumentParser:
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
     )
 
+    queue = command(
+        "queue",
+        "write the tags that a person should be asked about next, as decisions to fill in",
+        "wscpml queue songs.csv --tags tags --id song -o next.csv --size 100",
+        "wscpml queue songs.csv --tags tags --id song --decisions decisions.csv -o next.csv",
+    )
+    _take_data(queue)
+    _take_decisions(queue)
+    _take_settings(queue)
+    _take_output(queue)
+    queue.add_argument(
+        "--size", type=_count, default=100, metavar="K", help="tags to ask about (default 100)"
+    )
+
     predict = command(
         "predict",
         "predict the labels of new rows; files may be larger than memory",
@@ -152,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, predict, imported, datasets, methods):
+    for each in (describe, clean, audit, queue, imported, predict, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -223,6 +237,13 @@ def _take_output(command: argparse.ArgumentParser) -> None:
 def _names(text: str) -> list[str]:
     """A type for argparse: names with commas between them."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _count(text: str) -> int:
+    """A type for argparse: a whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1 on")
+    return int(text)
 
 
 def _path(*endings: str) -> Any:

@@ -153,6 +153,16 @@ def audit(options: Namespace) -> None:
     _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
 
 
+def queue(options: Namespace) -> None:
+    """Write the tags that a person should be asked about next, as decisions to fill in."""
+    from wscpml import artifacts
+
+    _refuse_overwriting({"-o": options.output}, _inputs(options))
+    data, fitted, warnings = _fitted(options)
+    artifacts.write(options.output, fitted.queue(options.size))
+    _tell_found(options, data, fitted, _judged(fitted), {"output": options.output}, warnings)
+
+
 def predict(options: Namespace) -> None:
     """Predict the rows of files, part by part."""
     from tqdm import tqdm
