@@ -89,3 +89,37 @@ def test_it_works_in_a_pipeline_and_out_of_fold(tables):
     chain = make_pipeline(StandardScaler(), WSCPML(random_state=0))
     scores = cross_val_predict(chain, features, candidates, cv=3, method="predict_proba")
     assert roc_auc_score(truth, scores) > 0.7
+
+
+def test_what_a_person_has_decided_is_certain_learned_and_never_an_issue(tables, fitted):
+    features, candidates, _ = tables
+    worst, missing = fitted.find_label_issues().iloc[0], np.argwhere(candidates.to_numpy() == 0)[0]
+    added = candidates.index[missing[0]], candidates.columns[missing[1]]
+    table = pd.DataFrame(
+        [(worst.instance, worst.label, True), (*added, True)],
+        columns=["instance", "label", "decision"],
+    )
+    found = WSCPML(random_state=0).fit(features, candidates, decisions=table)
+    for pair in table[["instance", "label"]].itertuples(index=False, name=None):
+        for values in (found.label_confidence_, found.pseudo_labels_):
+            assert values.loc[pair] == 1
+    assert found.decided_.true.tolist() == [True, True]
+    listed = found.find_label_issues(below=2)
+    assert len(listed) == candidates.to_numpy().sum() - 1
+    assert not ((listed.instance == worst.instance) & (listed.label == worst.label)).any()
+    printed = WSCPML(labels="printed", random_state=0).fit(features, candidates, decisions=table)
+    assert printed.pseudo_labels_.loc[added] == 1
+
+
+def test_without_decisions_nothing_changes_and_false_ones_are_not_learned(tables, fitted, tmp_path):
+    features, candidates, _ = tables
+    (tmp_path / "none.csv").write_text("instance,label,decision\n")
+    none = WSCPML(random_state=0).fit(features, candidates, decisions=tmp_path / "none.csv")
+    pd.testing.assert_frame_equal(none.label_confidence_, fitted.label_confidence_)
+    pd.testing.assert_frame_equal(none.predict_proba(features), fitted.predict_proba(features))
+
+    row, label = np.argwhere(candidates.to_numpy() == 1)[0]
+    table = pd.DataFrame({"instance": [row, row], "label": [label] * 2, "decision": [1, 0]})
+    plain = WSCPML(random_state=0).fit(features.to_numpy(), candidates.to_numpy(), decisions=table)
+    assert plain.label_confidence_[row, label] == plain.pseudo_labels_[row, label] == 0
+    assert any("decided both ways by one reviewer" in remark for remark in plain.remarks_)

@@ -21,6 +21,7 @@ from wscpml.parameters import (
     part_of,
 )
 from wscpml.quality import evidence, issues, judging
+from wscpml.quality.decisions import Decided, decided, remarks, taken
 from wscpml.randomness import streams
 
 
@@ -49,7 +50,12 @@ class WSCPML(
     Attributes
     ----------
     label_confidence_ : (n, q)
-        The probability that a candidate is true; 0 where a label is no candidate.
+        The probability that a candidate is true; 0 where a label is no candidate. What a person
+        has decided is 1 or 0.
+    candidates_ : (n, q)
+        The candidates, with the labels that a person has added.
+    decided_ : Decided
+        The pairs that a person has decided, by the numbers of their `row` and `label`.
     pseudo_labels_ : (n, q)
         What the classifier was trained on.
     noise_rates_ : table of q rows
@@ -60,7 +66,7 @@ class WSCPML(
         Which `kind` of noise was found, `common` to all labels, `per label` or `none seen`, and
         what speaks for it.
     remarks_ : list of str
-        The same in words, and what cannot be known from these data.
+        The same in words, what cannot be known from these data, and what is odd about decisions.
     prototypes_ : (q, d)
         Those of the clustering, among the scaled features.
     """
@@ -71,21 +77,28 @@ class WSCPML(
     device: Device = "auto"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables."""
+    def fit(self, X: Any, y: Any, decisions: Any = None) -> Self:
+        """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables.
+
+        What a person knows goes in as `decisions`: a table, or the name of its file, with the
+        columns `instance` (as the index of the tables has it, or the number of the row), `label`
+        and `decision`, true or false.
+        """
         y = _matched(X, y)
+        named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
+        self._tables = isinstance(y, pd.DataFrame)
+        self._names = (
+            named.index if named is not None else None,
+            y.columns if self._tables else None,
+        )
+        self._decisions = None if decisions is None else taken(decisions)
         with one_blas_thread():
             super().fit(X, y)
-        tables = isinstance(y, pd.DataFrame) and not self.binary_
-        classes = self.classes_[-1:] if self.binary_ else self.classes_
-        self.label_names_ = [str(name) for name in (y.columns if tables else classes)]
-        named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
-        n = len(self.candidates_)
-        self.instances_ = pd.RangeIndex(n) if named is None else named.index
-        self._tables = tables
         noise = self.judged_.noise
         self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
         self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
+        if self._decisions:
+            self.remarks_ += remarks(self._decisions[0])
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
             for values in (self.judged_.label_confidence, self.pseudo_labels_)
@@ -93,6 +106,8 @@ class WSCPML(
         return self
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
+        self.decided_ = self._decided_of(len(candidates))
+        known = self.decided_.added_to(candidates)
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
@@ -101,22 +116,33 @@ class WSCPML(
         found = composition.cluster(
             rows.scaled, candidates, B, part_of(self, ClusteringSettings), self.device
         )
-        self.judged_ = judging.judge(rows, candidates, random.judging)
-        F, confidence = found.pseudo_labels.toarray(), self.judged_.label_confidence
+        self.judged_ = judging.judge(rows, candidates, random.judging, self.decided_)
+        F = self.decided_.settle(found.pseudo_labels.toarray())
         self.head_ = composition.train(
             rows,
-            candidates,
+            known,
             F,
-            confidence,
+            self.judged_.label_confidence,
             self.judged_.noise.weight,
             part_of(self, ClassifierSettings),
             random.classifier,
             self.device,
         ).head
         self.objective_ = found.course.objective.tolist()
-        self.candidates_, self.prototypes_ = candidates, found.prototypes
+        self.candidates_, self.prototypes_ = known, found.prototypes
         self.evidence_ = evidence.gather(rows.scaled, found.prototypes)
-        return self.judged_.to_learn(candidates) if self.labels == "cleaned" else F
+        return self.judged_.to_learn(known) if self.labels == "cleaned" else F
+
+    def _decided_of(self, n: int) -> Decided:
+        """What is decided of n rows; these and the labels get their names."""
+        index, columns = self._names
+        classes = self.classes_[-1:] if self.binary_ else self.classes_
+        self.instances_ = pd.RangeIndex(n) if index is None else index
+        self.label_names_ = [str(name) for name in (classes if columns is None else columns)]
+        if self._decisions is None:
+            return Decided.nothing()
+        table, where = self._decisions
+        return decided(table, self.instances_, self.label_names_, where)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""
@@ -130,6 +156,8 @@ class WSCPML(
     def find_label_issues(self, below: float = EVEN_ODDS) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
 
+        Those that a person has decided are not among them, whatever the decision was.
+
         Returns
         -------
         DataFrame
@@ -141,7 +169,7 @@ class WSCPML(
         check_is_fitted(self)
         return issues.find(
             self.judged_.label_confidence,
-            self.candidates_,
+            self.decided_.undecided(self.candidates_),
             self.evidence_.nearest,
             self.label_names_,
             self.instances_,

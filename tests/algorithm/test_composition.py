@@ -95,6 +95,12 @@ def test_by_their_weight_cleaned_labels_are_near_the_candidates(example):
     )
 
 
+def test_what_is_known_to_be_false_is_not_learned_at_any_weight(example):
+    _, candidates = example
+    for weight in (0, 0.5, 2):
+        assert not composition.cleaned(0.0 * candidates, candidates, weight).any()
+
+
 def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):
     monkeypatch.setattr(network, "START_ROWS", 30)
     rows, candidates = example

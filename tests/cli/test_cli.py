@@ -248,7 +248,8 @@ def test_clean_gives_what_the_estimator_finds(capsys, songs, output):
     row, label = np.nonzero(candidates)
     if output == "out.csv":
         found.instance = found.instance.map("{:03}".format)
-    assert found.columns.tolist() == ["instance", "label", "label_confidence", "keep"]
+    assert found.columns.tolist() == ["instance", "label", "label_confidence", "keep", "decided"]
+    assert set(found.decided.dropna()) <= {""}
     assert found.instance.tolist() == [f"{i:03}" for i in row]
     assert found.label.tolist() == [sorted(LABELS)[j] for j in label]
     np.testing.assert_allclose(
@@ -275,6 +276,52 @@ def test_clean_leaves_a_model_and_tasks_for_label_studio(capsys, songs):
     assert {tag for task in tasks for tag in task["data"]["tags"]} == set(LABELS)
     assert "&lt;b&gt;R&amp;B&lt;/b&gt;" in Path("tasks.xml").read_text()
     main(["clean", *SONGS, *QUICK, "-o", "out.csv", "--model", "model"])  # in its place
+
+
+def test_what_a_person_has_decided_is_certain_and_no_issue_any_more(capsys, songs):
+    X, candidates, _ = songs
+    names = sorted(LABELS)
+    wrong, right = np.argwhere(candidates == 1)[[0, -1]]
+    added = np.argwhere(candidates == 0)[0]
+    rows = [(*wrong, "false"), (*right, "TRUE"), (*added, "1")]
+    table = pd.DataFrame(
+        [(f"{i:03}", names[j], word, "ann") for i, j, word in rows],
+        columns=["instance", "label", "decision", "reviewer"],
+    )
+    table.to_csv("decisions.csv", index=False)
+    given = ["--decisions", "decisions.csv"]
+    said = said_in_json(capsys, "clean", *SONGS, *QUICK, *given, "-o", "out.parquet")
+    found = artifacts.read("out.parquet").set_index(["instance", "label"])
+    for i, j, word in rows:
+        one = found.loc[(f"{i:03}", names[j])]
+        true = word != "false"
+        assert (one.label_confidence, one.keep, one.decided) == (true, true, str(true).lower())
+    assert (said["decided"], said["candidates"]) == (3, candidates.sum() + 1)
+    assert said["suspicious"] == ((found.keep == 0) & (found.decided == "")).sum()
+    index = pd.Index([f"{i:03}" for i in range(len(X))])
+    fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(
+        X, pd.DataFrame(candidates, index, names), decisions=table
+    )
+    label = found.index.get_level_values(1).map(names.index).to_numpy()
+    row = found.index.get_level_values(0).astype(int).to_numpy()
+    theirs = fitted.label_confidence_.to_numpy()[row, label]
+    np.testing.assert_allclose(found.label_confidence, theirs, rtol=1e-9)
+    main(["audit", *SONGS, *QUICK, *given, "--html", "page.html"])
+    page = Path("page.html").read_text()
+    assert "A person has decided 3 tags: 2 to be right,\n1 to be wrong." in page
+    assert f"<b>{said['suspicious']}</b> suspicious" in page
+    assert "3 are decided" in capsys.readouterr().out
+
+
+def test_a_mistake_in_decisions_is_one_line_and_nothing_is_written(songs):
+    Path("decisions.csv").write_text("instance,label,decision\n000,roll,true\n")
+    command = ["clean", *SONGS, *QUICK, "-o", "out.csv", "--decisions", "decisions.csv"]
+    assert refusal(*command).startswith("decisions.csv: label 'roll' not in the data (1 such)")
+    Path("decisions.csv").write_text("instance,label,decision\n000,rock,perhaps\n")
+    assert refusal(*command).startswith("decisions.csv: row 1: 'perhaps' is no decision")
+    assert not Path("out.csv").exists()
+    command[command.index("out.csv")] = "decisions.csv"
+    assert "decisions.csv: is an input, which -o would overwrite" in refusal(*command)
 
 
 def test_a_directory_that_is_no_model_is_not_replaced(songs):

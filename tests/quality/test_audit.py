@@ -11,6 +11,7 @@ from tests.quality.audits import HOSTILE, an_audit
 from wscpml import WSCPML
 from wscpml.errors import UserError
 from wscpml.quality import audit, judging
+from wscpml.quality.decisions import Decided
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,28 @@ def test_each_label_has_its_frequency_noise_and_confidence():
     assert (told.tags, told.suspicious, told.touched, told.hopeless) == (6, 2, 2, 1)
     assert (told.false, told.precision, told.recall) == (2, 0.5, 0.5)
     assert told.wrong_share == pytest.approx(2.1 / 6)
+
+
+def test_what_is_decided_is_counted_apart_and_never_found_by_us(example):
+    row, label = np.nonzero((example.candidates == 1) & (example.label_confidence < 0.5))
+    right, wrong = (row[0], label[0]), (row[1], label[1])
+    decided = Decided(row[:2], label[:2], np.array([True, False]))
+    some = replace(
+        example,
+        decided=decided,
+        label_confidence=decided.settle(example.label_confidence),
+        issues=example.issues.iloc[:0],
+    )
+    before, told = audit.summary(example), audit.summary(some)
+    assert (told.decided, told.decided_true) == (2, 1)
+    assert told.suspicious == before.suspicious - 2
+    false = sum(example.truth[pair] == 0 for pair in (right, wrong))
+    assert told.false == before.false - false
+    assert told.recall == pytest.approx((before.recall * before.false - false) / told.false)
+    page = audit.render(some)
+    assert "A person has decided 2 tags: 1 to be right,\n1 to be wrong." in page
+    assert "<b>2</b> decided" in page
+    assert "decided" not in audit.render(example)
 
 
 def test_a_pair_far_above_chance_is_told_and_others_are_not():

@@ -8,6 +8,7 @@ from wscpml.errors import UserError
 from wscpml.quality import decisions
 from wscpml.quality.decisions import Decided
 
+BREAKS_OFF = "the last line of the decisions breaks off, and is left out"
 HEADER = "instance,label,decision,reviewer,time,note\n"
 
 
@@ -95,15 +96,15 @@ def test_contradictions_are_the_last_words_of_reviewers_that_differ():
 
 def test_what_may_not_be_meant_is_told():
     one_mind = table(("a", "rock", "true", "ann", "1"), ("a", "rock", "false", "ann", "2"))
-    assert not decisions.remarks(one_mind, "x.csv")
+    assert not decisions.remarks(one_mind)
     both = table(("a", "rock", "true", "ann"), ("a", "rock", "false", "ann"))
-    assert decisions.remarks(both, "x.csv") == [
-        "x.csv: 1 pairs are both true and false by one reviewer at one time, such as 'a', 'rock'; "
+    assert decisions.remarks(both) == [
+        "1 pairs are decided both ways by one reviewer at one time, such as 'a', 'rock'; "
         "the last row counts"
     ]
     two = table(("a", "rock", "true", "ann"), ("a", "rock", "false", "bob"))
-    assert decisions.remarks(two, "x.csv") == [
-        "x.csv: reviewers differ on 1 pairs, such as 'a', 'rock'; the last word counts"
+    assert decisions.remarks(two) == [
+        "reviewers differ on 1 pairs, such as 'a', 'rock'; the last word counts"
     ]
 
 
@@ -117,6 +118,13 @@ def test_pairs_become_places_in_the_data():
     assert found.row.tolist() == [0, 2]
     assert found.label.tolist() == [0, 1]
     assert found.true.tolist() == [False, False]
+
+
+def test_what_is_decided_is_told_apart_from_what_is_not():
+    found = Decided(np.array([0, 1]), np.array([1, 0]), np.array([True, False]))
+    assert found.words(np.array([[1, 1], [1, 0]])).tolist() == ["", "true", "false"]
+    assert found.undecided(np.array([[1, 1], [1, 1]])).tolist() == [[1, 0], [0, 1]]
+    assert found.added_to(np.zeros((2, 2))).tolist() == [[0, 1], [0, 0]]
 
 
 def test_what_is_decided_of_some_rows_is_counted_among_them():
@@ -192,13 +200,11 @@ def test_a_file_that_is_none_is_one_line(tmp_path):
 
 
 def test_a_person_s_table_in_a_frame_is_checked_alike():
-    with pytest.raises(UserError, match="decisions=: column 'label' is there twice"):
-        decisions.checked(
-            pd.DataFrame(
-                [["a", "b", "c", "true"]], columns=["instance", *2 * ["label"], "decision"]
-            ),
-            "decisions=",
-        )
+    columns = ["instance", "label", "label", "decision"]
+    with pytest.raises(UserError, match="decisions=: column 'label' is there twice; rename one"):
+        decisions.taken(pd.DataFrame([["a", "b", "c", "true"]], columns=columns))
+    with pytest.raises(UserError, match="decisions=: must be a table or a file, got list"):
+        decisions.taken([("a", "b", "true")])
 
 
 def test_what_is_appended_is_read_again(tmp_path):
@@ -242,11 +248,11 @@ def test_a_journal_may_break_off_anywhere_in_its_last_line(tmp_path, header):
         found = decisions.read(path)
         complete = end >= len(whole) - 1
         assert pairs(found)[1:] == ([('é "b"', "jazz", "false")] if complete else [])
-        told = decisions.remarks(found, "x.csv")
-        assert told == ([] if complete else ["x.csv: its last line breaks off, and is left out"])
+        told = decisions.remarks(found)
+        assert told == ([] if complete else [BREAKS_OFF])
         decisions.append(path, [{"instance": "c", "label": "rock", "decision": True}])
         assert pairs(decisions.read(path))[-1] == ("c", "rock", "true")
-        assert len(decisions.read(path)) == 3 if complete else 2
+        assert len(decisions.read(path)) == 2 + complete
 
 
 def test_a_last_note_over_two_lines_is_whole(tmp_path):

@@ -5,15 +5,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
+from tests.contract import small
 from wscpml.algorithm import composition, network
 from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
 from wscpml.quality import judging
+from wscpml.quality.decisions import Decided
 
 
-def judged(X, candidates, seed=0):
+def judged(X, candidates, seed=0, decided=None):
     rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
-    return judging.judge(rows, candidates, np.random.default_rng(seed))
+    return judging.judge(rows, candidates, np.random.default_rng(seed), decided)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,24 @@ def test_a_label_without_candidates_has_no_noise_rate():
     candidates = np.array([[1, 0], [1, 0]])
     rates = judging.noise_rates(np.array([[0.5, 0], [1.0, 0]]), candidates)
     np.testing.assert_array_equal(rates, [0.25, np.nan])
+
+
+def test_what_is_decided_is_certain_whether_it_was_a_candidate_or_not(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 20)
+    X, _, candidates = small()
+    (given, other), (absent, label) = (
+        np.argwhere(candidates == 1)[0],
+        np.argwhere(candidates == 0)[0],
+    )
+    decided = Decided(np.array([given, absent]), np.array([other, label]), np.array([False, True]))
+    found = judged(X, candidates, decided=decided).label_confidence
+    assert found[given, other] == 0
+    assert found[absent, label] == 1
+    nothing = Decided(np.array([], int), np.array([], int), np.array([], bool))
+    np.testing.assert_array_equal(
+        judged(X, candidates, decided=nothing).label_confidence,
+        judged(X, candidates).label_confidence,
+    )
 
 
 def test_labels_off_the_candidates_have_no_confidence(padded):

@@ -5,26 +5,54 @@ import pytest
 
 from wscpml.errors import UserError
 from wscpml.quality import review
+from wscpml.quality.decisions import Decided
 
 HOSTILE = ['<script>alert("x")</script>', "rock & 'roll'", "$instance"]
 
 
+CANDIDATES = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
+CONFIDENCE = np.array([[0.4, 0.9, 0], [0.5, 0.1, 0.7], [0, 0, 0.8], [0, 0.2, 0]])
+
+
+def judged_tags(decided=None):
+    decided = decided or Decided.nothing()
+    return review.judged_tags(
+        ["b", "a", "<i>", 7],
+        HOSTILE,
+        decided.added_to(CANDIDATES),
+        decided.settle(CONFIDENCE),
+        decided,
+    )
+
+
 @pytest.fixture
-def decided():
-    candidates = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
-    confidence = np.array([[0.4, 0.9, 0], [0.5, 0.1, 0.7], [0, 0, 0.8], [0, 0.2, 0]])
-    return review.decisions(["b", "a", "<i>", 7], HOSTILE, candidates, confidence)
+def judged():
+    return judged_tags()
 
 
-def test_every_candidate_has_a_decision_in_the_order_of_the_rows(decided):
-    assert decided.instance.tolist() == ["b", "b", "a", "a", "a", "<i>", "7"]
-    assert decided.label.tolist() == [HOSTILE[j] for j in (0, 1, 0, 1, 2, 2, 1)]
-    assert decided.label_confidence.tolist() == [0.4, 0.9, 0.5, 0.1, 0.7, 0.8, 0.2]
-    assert decided.keep.tolist() == [0, 1, 1, 0, 1, 1, 0]
+def test_every_candidate_has_a_judgement_in_the_order_of_the_rows(judged):
+    assert judged.instance.tolist() == ["b", "b", "a", "a", "a", "<i>", "7"]
+    assert judged.label.tolist() == [HOSTILE[j] for j in (0, 1, 0, 1, 2, 2, 1)]
+    assert judged.label_confidence.tolist() == [0.4, 0.9, 0.5, 0.1, 0.7, 0.8, 0.2]
+    assert judged.keep.tolist() == [0, 1, 1, 0, 1, 1, 0]
+    assert judged.decided.tolist() == [""] * 7
 
 
-def test_instances_with_a_suspicious_tag_are_tasks_the_most_suspicious_first(decided):
-    tasks = review.label_studio_tasks(decided, "wscpml 1")
+def test_what_is_decided_is_told_and_needs_no_task():
+    found = judged_tags(Decided(np.array([0, 1, 3]), np.array([0, 1, 2]), np.array([0, 0, 1]) == 1))
+    assert found.decided.tolist() == ["false", "", "", "false", "", "", "", "true"]
+    assert found.label_confidence.tolist() == [0, 0.9, 0.5, 0, 0.7, 0.8, 0.2, 1]
+    assert found.keep.tolist() == [0, 1, 1, 0, 1, 1, 0, 1]
+    (task,) = review.label_studio_tasks(found, "wscpml 1")
+    assert task["data"]["instance"] == "7"
+    assert task["data"]["tags"] == HOSTILE[1:]
+    (prediction,) = task["predictions"]
+    assert prediction["score"] == 0.2
+    assert prediction["result"][0]["value"] == {"choices": [HOSTILE[2]]}
+
+
+def test_instances_with_a_suspicious_tag_are_tasks_the_most_suspicious_first(judged):
+    tasks = review.label_studio_tasks(judged, "wscpml 1")
     assert [task["data"]["instance"] for task in tasks] == ["a", "7", "b"]
     predictions = [task["predictions"] for task in tasks]
     assert [each["score"] for (each,) in predictions] == [0.1, 0.2, 0.4]
@@ -39,11 +67,11 @@ def test_instances_with_a_suspicious_tag_are_tasks_the_most_suspicious_first(dec
     assert predictions[1][0]["result"] == []
 
 
-def test_the_labeling_interface_fits_the_tasks_and_is_escaped(decided):
+def test_the_labeling_interface_fits_the_tasks_and_is_escaped(judged):
     view = ElementTree.fromstring(review.label_studio_config(HOSTILE))
     assert [choice.get("value") for choice in view.iter("Choice")] == HOSTILE
     controls = {each.get("name"): each for each in view if each.get("name")}
-    (task, *_) = review.label_studio_tasks(decided, "wscpml 1")
+    (task, *_) = review.label_studio_tasks(judged, "wscpml 1")
     for name in ("instance", "confidence"):
         assert controls[name].get("value") == f"${name}"
         assert name in task["data"]

@@ -140,8 +140,11 @@ def train(
 
 
 def cleaned(label_confidence: Array, candidates: Array, weight: float) -> Array:
-    """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1."""
-    return candidates * label_confidence**weight
+    """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1.
+
+    What is known to be false, with a label confidence of 0, is so at every weight.
+    """
+    return candidates * (label_confidence > 0) * label_confidence**weight
 
 
 def train_network(

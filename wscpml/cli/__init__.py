@@ -74,8 +74,10 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml clean x.parquet tags.csv --id song -o clean.parquet --model songs-model",
         "wscpml clean emotions-4 -o clean.csv --set classifier.kind=kernel_ridge --seed 1",
         "wscpml clean songs.csv --tags tags -o clean.csv --label-studio tasks.json",
+        "wscpml clean songs.csv --tags tags --id song -o clean.csv --decisions decisions.csv",
     )
     _take_data(clean)
+    _take_decisions(clean)
     _take_settings(clean)
     _take_output(clean)
     clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
@@ -94,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
     )
     _take_data(audit)
+    _take_decisions(audit)
     _take_settings(audit)
     audit.add_argument(
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
@@ -143,6 +146,15 @@ def _take_data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
     command.add_argument("--separator", default=";", help="between those labels (default ;)")
     command.add_argument("--label-count", type=int, metavar="Q", help="last attributes of ARFF")
+
+
+def _take_decisions(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--decisions",
+        type=_path(*TABLES),
+        metavar="FILE",
+        help="what a person has decided: a table of instance, label and decision, true or false",
+    )
 
 
 def _take_settings(command: argparse.ArgumentParser) -> None:

@@ -123,10 +123,7 @@ def clean(options: Namespace) -> None:
     if options.model:
         _refuse_to_replace(options.model, Model.FILES)
     data, fitted, warnings = _fitted(options)
-    assert data.candidates is not None
-    decided = review.decisions(
-        data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
-    )
+    judged = _judged(fitted)
     files = {"output": options.output}
     if options.model:
         trained = Model(fitted.map_, fitted.head_, data.feature_names, data.label_names)
@@ -134,26 +131,22 @@ def clean(options: Namespace) -> None:
         files["model"] = options.model
     if options.label_studio:
         files |= {"label_studio": tasks, "label_studio_config": config}
-        suspicious = review.label_studio_tasks(decided, f"wscpml {version('wscpml')}")
+        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}")
         artifacts.write(tasks, suspicious)
         artifacts.write(config, review.label_studio_config(data.label_names))
-    artifacts.write(options.output, decided)
-    _tell_found(options, data, fitted, decided, files, warnings)
+    artifacts.write(options.output, judged)
+    _tell_found(options, data, fitted, judged, files, warnings)
 
 
 def audit(options: Namespace) -> None:
     """Write the page about a data set's labels."""
     from wscpml import artifacts
-    from wscpml.quality import audit, review
+    from wscpml.quality import audit
 
     _refuse_overwriting({"--html": options.html}, _inputs(options))
     data, fitted, warnings = _fitted(options)
-    assert data.candidates is not None
     artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
-    decided = review.decisions(
-        data.instance_ids, data.label_names, data.candidates, fitted.judged_.label_confidence
-    )
-    _tell_found(options, data, fitted, decided, {"html": options.html}, warnings)
+    _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
 
 
 def predict(options: Namespace) -> None:
@@ -224,8 +217,21 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
     candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
     with _shown(f"judging {int(data.candidates.sum())} candidates"):  # type: ignore[union-attr]
-        fitted = WSCPML(**chosen).fit(compact(data.features), candidates)
+        fitted = WSCPML(**chosen).fit(compact(data.features), candidates, options.decisions)
     return data, fitted, warnings
+
+
+def _judged(fitted: "WSCPML") -> "pd.DataFrame":
+    """What we think of every candidate, and what a person has decided."""
+    from wscpml.quality import review
+
+    return review.judged_tags(
+        fitted.instances_.tolist(),
+        fitted.label_names_,
+        fitted.candidates_,
+        fitted.judged_.label_confidence,
+        fitted.decided_,
+    )
 
 
 def _padded(data: Dataset, name: str, seed: int) -> Any:
@@ -241,7 +247,8 @@ def _padded(data: Dataset, name: str, seed: int) -> Any:
 
 def _inputs(options: Namespace) -> list[Path]:
     """The files that a command reads a data set and settings from."""
-    given = [options.features, options.candidates, options.truth, options.params]
+    names = ("features", "candidates", "truth", "params", "decisions")
+    given = [getattr(options, name) for name in names]
     paths = [Path(each) for each in given if each]
     beside = [path.with_suffix(".xml") for path in paths if path.suffix == ".arff"]  # Mulan's
     return paths + beside
@@ -276,16 +283,18 @@ def _tell_found(
     options: Namespace,
     data: Dataset,
     fitted: "WSCPML",
-    decided: "pd.DataFrame",
+    judged: "pd.DataFrame",
     files: dict[str, Path],
     warnings: list[str],
 ) -> None:
-    suspicious = int((decided.keep == 0).sum())
-    noise = 1 - float(decided.label_confidence.mean()) if len(decided) else None
+    suspicious = int(((judged.keep == 0) & (judged.decided == "")).sum())
+    decided = len(fitted.decided_.row)
+    noise = 1 - float(judged.label_confidence.mean()) if len(judged) else None
     rates = fitted.noise_rates_.reset_index()
     summary = {
         **_sizes(data),
-        "candidates": len(decided),
+        "candidates": len(judged),
+        "decided": decided,
         "suspicious": suspicious,
         "estimated_noise_rate": noise,
         "noise": fitted.noise_ | {"remarks": fitted.remarks_},
@@ -299,8 +308,9 @@ def _tell_found(
     _tell(
         options,
         summary,
-        f"{len(decided)} candidates of {len(data.instance_ids)} instances: "
-        f"{suspicious} are rather false than true",
+        f"{len(judged)} candidates of {len(data.instance_ids)} instances: "
+        f"{suspicious} are rather false than true"
+        + (f", {decided} are decided" if decided else ""),
         *fitted.remarks_,
         *_noisiest(rates),
         f"written: {', '.join(map(str, files.values()))}",

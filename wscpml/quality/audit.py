@@ -13,6 +13,7 @@ from scipy.stats import poisson
 
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.errors import UserError
+from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
 from wscpml.quality.issues import ranked
 from wscpml.quality.judging import noise_rates
@@ -63,6 +64,7 @@ class Audit:
     remarks: list[str] = field(default_factory=list)  # which noise it is, what cannot be known
     truth: Array | None = None  # (n, q), -1 where it is not known
     meaning: str = PROBABILITY  # of the label confidence
+    decided: Decided = field(default_factory=Decided.nothing)  # by a person
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,14 @@ class Summary:
     labels: int
     wrong: int  # tags, by the sum of the confidences
     wrong_share: float
-    suspicious: int
-    certain: int  # tags that are hardly true
+    decided: int  # pairs, by a person
+    decided_true: int
+    suspicious: int  # of the others
+    certain: int  # of these, tags that are hardly true
     touched: int  # instances with a suspicious tag
     hopeless: int  # those of them on which no tag is probably right
     worst: list[dict[Any, Any]]  # rows of `by_label`
-    false: int | None
+    false: int | None  # of the tags that are not decided
     precision: float | None
     recall: float | None
 
@@ -115,6 +119,7 @@ def of(estimator: Any, title: str, truth: Any = None) -> Audit:
         estimator.noise_rates_,
         estimator.remarks_,
         truth,
+        decided=estimator.decided_,
     )
 
 
@@ -173,7 +178,7 @@ def calibration(audit: Audit) -> pd.DataFrame:
     from sklearn.calibration import calibration_curve
 
     assert audit.truth is not None
-    chosen = (audit.candidates == 1) & (audit.truth >= 0)
+    chosen = (_undecided(audit) == 1) & (audit.truth >= 0)
     right, said = calibration_curve(
         audit.truth[chosen], audit.label_confidence[chosen], n_bins=BINS
     )
@@ -222,7 +227,7 @@ def summary(audit: Audit) -> Summary:
     tags, flagged = int(chosen.sum()), int(suspicious.sum())
     false = precision = recall = None
     if audit.truth is not None:
-        found = chosen & (audit.truth == 0)
+        found = (_undecided(audit) == 1) & (audit.truth == 0)
         hits, false = int((suspicious & found).sum()), int(found.sum())
         told = int((suspicious & (audit.truth >= 0)).sum())
         precision, recall = hits / max(told, 1), hits / max(false, 1)
@@ -232,8 +237,10 @@ def summary(audit: Audit) -> Summary:
         labels=len(labels),
         wrong=round(wrong),
         wrong_share=wrong / max(tags, 1),
+        decided=len(audit.decided.true),
+        decided_true=int(audit.decided.true.sum()),
         suspicious=flagged,
-        certain=int((chosen & (audit.label_confidence < CLEAR)).sum()),
+        certain=int((suspicious & (audit.label_confidence < CLEAR)).sum()),
         touched=int(touched.sum()),
         hopeless=int((touched & ~(audit.label_confidence >= EVEN_ODDS).any(axis=1)).sum()),
         worst=worst.to_dict("records"),
@@ -253,8 +260,12 @@ def percent(share: float) -> str:
     return "under 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
+def _undecided(audit: Audit) -> Array:
+    return audit.decided.undecided(audit.candidates)
+
+
 def _suspicious(audit: Audit) -> Array:
-    return (audit.candidates == 1) & (audit.label_confidence < EVEN_ODDS)
+    return (_undecided(audit) == 1) & (audit.label_confidence < EVEN_ODDS)
 
 
 def _tags(audit: Audit) -> dict[str, Any]:
@@ -262,7 +273,7 @@ def _tags(audit: Audit) -> dict[str, Any]:
     listed = audit.issues.head(MOST_LISTED)
     listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
     if audit.truth is not None:
-        true = audit.truth[ranked(audit.label_confidence, audit.candidates)][:MOST_LISTED]
+        true = audit.truth[ranked(audit.label_confidence, _undecided(audit))][:MOST_LISTED]
         listed["truth"] = np.array(["wrong", "right", "unknown"])[true.astype(int)]
     return _table("tags", listed, ("label_confidence", "ascending")) | {
         "left_out": len(audit.issues) - len(listed)

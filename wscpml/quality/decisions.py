@@ -8,7 +8,7 @@ the rows. An empty decision takes back what the same reviewer has said of the pa
 import csv
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -38,6 +38,11 @@ class Decided:
     label: Array  # (m,)
     true: Array  # (m,), bool
 
+    @classmethod
+    def nothing(cls) -> "Decided":
+        """No pair."""
+        return cls(np.empty(0, int), np.empty(0, int), np.empty(0, bool))
+
     def added_to(self, candidates: Array) -> Array:
         """Candidates ``(n, q)`` with the labels that were missing and are true."""
         found = candidates.copy()
@@ -56,11 +61,30 @@ class Decided:
         found[self.row, self.label] = True
         return found
 
+    def undecided(self, candidates: Array) -> Array:
+        """Candidates ``(n, q)`` without those that are decided."""
+        return np.where(self.among(candidates.shape), 0, candidates).astype(candidates.dtype)
+
+    def words(self, candidates: Array) -> Array:
+        """Of each candidate, row by row: `true` or `false` if it is decided, else nothing."""
+        codes = np.zeros(candidates.shape, np.uint8)
+        codes[self.row, self.label] = np.where(self.true, 1, 2)
+        return np.array([NONE, TRUE, FALSE], dtype=object)[codes[candidates == 1]]
+
     def of_rows(self, chosen: Array) -> "Decided":
         """What is decided of some rows, a boolean ``(n,)``, among these rows alone."""
         kept = chosen[self.row]
         place = np.cumsum(chosen) - 1
         return Decided(place[self.row[kept]], self.label[kept], self.true[kept])
+
+
+def taken(decisions: Any) -> tuple[pd.DataFrame, str]:
+    """A table, or that in a file, checked; and what messages call it."""
+    if isinstance(decisions, str | Path):
+        return read(decisions), str(decisions)
+    if not isinstance(decisions, pd.DataFrame):
+        raise UserError(f"decisions=: must be a table or a file, got {type(decisions).__name__}")
+    return checked(decisions, "decisions="), "decisions="
 
 
 def read(path: str | Path) -> pd.DataFrame:
@@ -150,33 +174,33 @@ def contradictions(table: pd.DataFrame) -> pd.DataFrame:
     return found.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def remarks(table: pd.DataFrame, where: str) -> list[str]:
+def remarks(table: pd.DataFrame) -> list[str]:
     """What a person may not expect of a table, in words."""
     found = []
     if table.attrs.get("cut_off"):
-        found.append(f"{where}: its last line breaks off, and is left out")
+        found.append("the last line of the decisions breaks off, and is left out")
     said = table[table.decision != NONE]
     one = [*PAIR, "reviewer", "time"]
     both = said[said.groupby(one, sort=False).decision.transform("nunique") > 1]
     if len(both):
         first = both.iloc[0]
         found.append(
-            f"{where}: {len(both.drop_duplicates(one))} pairs are both true and false by one "
-            f"reviewer at one time, such as {first.instance!r}, {first.label!r}; the last row "
+            f"{len(both.drop_duplicates(one))} pairs are decided both ways by one reviewer at one "
+            f"time, such as {first.instance!r}, {first.label!r}; the last row "
             "counts"
         )
     differ = contradictions(table)
     if len(differ):
         first = differ.iloc[0]
         found.append(
-            f"{where}: reviewers differ on {len(differ.drop_duplicates(PAIR))} pairs, such as "
+            f"reviewers differ on {len(differ.drop_duplicates(PAIR))} pairs, such as "
             f"{first.instance!r}, {first.label!r}; the last word counts"
         )
     return found
 
 
 def decided(
-    table: pd.DataFrame, instances: Sequence[Any], labels: Sequence[str], where: str
+    table: pd.DataFrame, instances: Iterable[Any], labels: Iterable[str], where: str
 ) -> Decided:
     """The last words of a table among the instances and labels of a data set, in their order."""
     words = last_words(table)
@@ -189,7 +213,7 @@ def decided(
     return Decided(i[order], j[order], (words.decision == TRUE).to_numpy(bool)[order])
 
 
-def _places(said: "pd.Series[Any]", names: Sequence[Any], where: str) -> Array:
+def _places(said: "pd.Series[Any]", names: Iterable[Any], where: str) -> Array:
     """Where each name that is said is among all names, -1 if it is not."""
     every = pd.Index([str(name) for name in names], dtype=object)
     if every.has_duplicates:

@@ -9,7 +9,7 @@ is seen, nothing is called more likely false than true.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
 from wscpml.arrays import Array, Matrix
 from wscpml.quality import noise_model
+from wscpml.quality.decisions import Decided
 from wscpml.quality.noise_model import RATES, NoiseModel, weights_of
 
 TREES, LEAF = 400, 3
@@ -119,11 +120,24 @@ class JudgedLabels:
         return cleaned(self.label_confidence, candidates, self.noise.weight)
 
 
-def judge(rows: TrainingRows, candidates: Array, rng: np.random.Generator) -> JudgedLabels:
-    """Judge every candidate ``(n, q)`` of the training rows."""
+def judge(
+    rows: TrainingRows,
+    candidates: Array,
+    rng: np.random.Generator,
+    decided: Decided | None = None,
+) -> JudgedLabels:
+    """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
+
+    What is decided has a label confidence of 1 or 0.
+    """
+    if decided is not None:
+        candidates = decided.added_to(candidates)
     seed = int(rng.integers(2**31))
     given = candidates[:, can_be_judged(candidates)]
-    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates)
+    judged = judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates)
+    if decided is None:
+        return judged
+    return replace(judged, label_confidence=decided.settle(judged.label_confidence))
 
 
 def can_be_judged(candidates: Array) -> Array:

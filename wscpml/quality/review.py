@@ -1,4 +1,4 @@
-"""What a person reviews: every candidate with a decision, and the doubtful ones for Label Studio.
+"""What a person reviews: what we think of every candidate, and the doubtful ones as tasks.
 
 Label Studio sorts tasks by one score each: here it is the confidence of the task's least likely
 tag, so that in ascending order the most suspicious come first.
@@ -17,30 +17,44 @@ import pandas as pd
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.candidate_table import candidate_table
 from wscpml.errors import UserError
+from wscpml.quality.decisions import Decided
 
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def decisions(
-    instances: Sequence[Any], labels: Sequence[str], candidates: Array, label_confidence: Array
+def judged_tags(
+    instances: Sequence[Any],
+    labels: Sequence[str],
+    candidates: Array,
+    label_confidence: Array,
+    decided: Decided,
 ) -> pd.DataFrame:
-    """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it."""
-    keep = (label_confidence >= EVEN_ODDS).astype(np.uint8)
+    """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it.
+
+    What a person has `decided` is `true`, `false` or nothing.
+    """
     return candidate_table(
-        instances, labels, candidates, label_confidence=label_confidence, keep=keep
+        instances,
+        labels,
+        candidates,
+        label_confidence=label_confidence,
+        keep=(label_confidence >= EVEN_ODDS).astype(np.uint8),
+        decided=decided.words(candidates),
     )
 
 
-def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, Any]]:
+def label_studio_tasks(judged: pd.DataFrame, version: str) -> list[dict[str, Any]]:
     """A task per instance that has a candidate not to keep, the most suspicious first.
 
-    Its prediction chooses the candidates that are kept.
+    Its prediction chooses the candidates that are kept. What is decided needs no task.
     """
     tasks = []
-    for instance, rows in groupby(decided.itertuples(), key=attrgetter("instance")):
+    for instance, each in groupby(judged.itertuples(), key=attrgetter("instance")):
+        rows: list[Any] = list(each)
         of_each: dict[Any, Any] = {row.label: row.label_confidence for row in rows}
         kept = [label for label, value in of_each.items() if value >= EVEN_ODDS]
-        if len(kept) == len(of_each):
+        least = min((row.label_confidence for row in rows if not row.decided), default=1.0)
+        if least >= EVEN_ODDS:
             continue
         chosen = {
             "from_name": "labels",
@@ -51,7 +65,7 @@ def label_studio_tasks(decided: pd.DataFrame, version: str) -> list[dict[str, An
         }
         prediction = {
             "model_version": version,
-            "score": min(of_each.values()),
+            "score": least,
             "result": [chosen] if kept else [],
         }
         data = {"instance": str(instance), "tags": list(of_each), "confidence": of_each}
