@@ -149,6 +149,69 @@ def audit(options: Namespace) -> None:
     _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
 
 
+def review(options: Namespace) -> None:
+    """Let a person decide, on a page of this machine's own."""
+    import pandas as pd
+    from sklearn.base import clone
+
+    from wscpml.arrays import compact
+    from wscpml.quality import decisions
+    from wscpml.quality.decisions import Decided
+    from wscpml.review.items import Items
+    from wscpml.review.session import Session
+    from wscpml.review.view import Judgement
+
+    try:
+        from wscpml.review import app
+    except ModuleNotFoundError as missing:
+        raise UserError(
+            f"wscpml review: needs {missing.name}, which is not installed; "
+            "`pip install 'wscpml[review]'` gets all that it needs"
+        ) from None
+    inputs = [path for path in _inputs(options) if path != options.decisions]
+    _refuse_overwriting({"--decisions": options.decisions}, inputs)
+    if options.root and not options.root.is_dir():
+        raise UserError(f"{options.root}: --root: no such directory")
+    with app.listen(options.port) as listening:
+        decisions.append(options.decisions, [])
+        data, fitted, warnings = _fitted(options)
+        for line in (*warnings, *fitted.remarks_):
+            print(line, file=sys.stderr)
+        X = compact(data.features)
+        assert data.candidates is not None
+        candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+
+        def judge(decided: Decided) -> Judgement:
+            table = decided.table(data.instance_ids, data.label_names)
+            return Judgement.of(clone(fitted).fit(X, candidates, table), X)
+
+        items = Items(
+            options.features,
+            data.instance_ids,
+            data.label_names,
+            data.candidates,
+            X,
+            data.feature_names,
+            fitted.map_.scale(X),
+            None,
+            options.root,
+            options.allow_remote,
+        )
+        session = Session(
+            items,
+            judge,
+            Judgement.of(fitted, X),
+            options.decisions,
+            every=options.every,
+            seed=fitted.random_state,
+        )
+        app.serve(session, listening, options.reviewer, _tell_address)
+
+
+def _tell_address(address: str) -> None:
+    print(f"review at {address}\nCtrl-C ends it; every decision is on disk", flush=True)
+
+
 def predict(options: Namespace) -> None:
     """Predict the rows of files, part by part."""
     from tqdm import tqdm

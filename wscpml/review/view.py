@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 from wscpml.quality.decisions import Decided
 from wscpml.review.items import Items
 
@@ -21,6 +21,15 @@ class Judgement:
 
     label_confidence: Array  # (n, q)
     probabilities: Callable[[int], Array]  # of the labels of one row, (q,), by the trained model
+
+    @classmethod
+    def of(cls, estimator: Any, X: Matrix) -> "Judgement":
+        """What a WSCPML thinks that was fitted to the rows ``X``."""
+        map_, head = estimator.map_, estimator.head_
+        return cls(
+            estimator.judged_.label_confidence,
+            lambda row: head.predict_proba(map_(X[[row]]))[0],
+        )
 
 
 @dataclass(frozen=True)
