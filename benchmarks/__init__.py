@@ -15,7 +15,8 @@ def dvc_stages() -> dict[str, dict[str, Any]]:
     shared, own = (
         yaml.safe_load((ROOT / name / "dvc.yaml").read_text())["stages"] for name in (".", "models")
     )
-    before = {name: shared.pop(name) for name in ("identify", "fetch", "prepare", "inject_noise")}
+    first = ("identify", "fetch", "prepare", "inject_noise", "collect_decisions")
+    before = {name: shared.pop(name) for name in first}
     return before | own | shared
 
 

@@ -26,7 +26,7 @@ MADE = Path("models/wsc-pml")  # by the stages of WSC-PML
 class Applied:
     """What a method says, whichever it is."""
 
-    pseudo_labels: pd.DataFrame  # a row for each candidate of the training rows
+    pseudo_labels: pd.DataFrame  # a row for each candidate of the training rows, given or added
     probabilities: Array  # (n, q), of the test rows
     labels: Array  # (n, q), of the test rows
     iterations: pd.DataFrame
@@ -47,11 +47,18 @@ def apply_method(settings: Settings) -> None:
 def from_stages(settings: Settings) -> Applied:
     """What the stages of WSC-PML have made."""
     model = load(MADE / "classifier")
-    pseudo_labels = inputs.pseudo_labels(MADE / "pseudo_labels.parquet")
-    pseudo_labels["label_confidence"] = artifacts.read(MADE / "label_confidence.npy")
+    candidates, decided = inputs.candidates("train"), inputs.decided()
+    known = decided.added_to(candidates)
+    table = inputs.pseudo_labels(MADE / "pseudo_labels.parquet", candidates)
+    columns = {}
+    for name in ("B", "pi", "F"):
+        whole = inputs.of_candidates(table[name], candidates)
+        columns[name] = whole[known == 1].astype(table[name].dtype)
+    columns["label_confidence"] = artifacts.read(MADE / "label_confidence.npy")
     if isinstance(model.head, Ridge):
         left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
-        pseudo_labels["leave_one_out"] = left_out[inputs.candidates("train") == 1]
+        columns["leave_one_out"] = left_out[known == 1]
+    pseudo_labels = inputs.candidate_table(known, **columns, decided=decided.words(known))
     probabilities = model.predict_proba(inputs.raw_features("test")[:])
     return Applied(
         pseudo_labels,
@@ -67,8 +74,9 @@ def fitted_here(settings: Settings) -> Applied:
     kind = method(settings.method)
     fitted = kind(**parameters(settings.method))
     fitted.set_params(random_state=stream(settings.seed, "method"))
-    candidates = inputs.candidates("train")
-    given = inputs.truth("train") if kind.NEEDS_TRUTH else candidates
+    candidates, decided = inputs.candidates("train"), inputs.decided()
+    known = decided.added_to(candidates)
+    given = inputs.truth("train") if kind.NEEDS_TRUTH else decided.settle(candidates)
     if (given < 0).any():
         raise UserError(f"method: {settings.method} needs true labels, and the data set has none")
     fitted.fit(inputs.raw_features("train")[:], given)
@@ -82,7 +90,9 @@ def fitted_here(settings: Settings) -> Applied:
         probabilities = labels = np.empty((0, candidates.shape[1]))
     course = {"iteration": range(1, len(fitted.objective_) + 1), "objective": fitted.objective_}
     return Applied(
-        inputs.candidate_table(F=fitted.pseudo_labels_[candidates == 1]),
+        inputs.candidate_table(
+            known, F=fitted.pseudo_labels_[known == 1], decided=decided.words(known)
+        ),
         probabilities,
         labels,
         pd.DataFrame(course),

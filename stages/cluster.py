@@ -22,7 +22,7 @@ def cluster(settings: Settings) -> None:
             file=sys.stderr,
         )
     table = inputs.candidate_table(
-        B=B[candidates == 1], pi=found.memberships.data, F=found.pseudo_labels.data
+        candidates, B=B[candidates == 1], pi=found.memberships.data, F=found.pseudo_labels.data
     )
     artifacts.write("models/wsc-pml/pseudo_labels.parquet", table)
     artifacts.write("models/wsc-pml/cluster_prototypes.npy", found.prototypes)

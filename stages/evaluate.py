@@ -14,6 +14,7 @@ from wscpml.algorithm import composition, features, prototypes
 from wscpml.arrays import Array, known_rows
 from wscpml.evaluation import figures, metrics
 from wscpml.quality import audit, evidence, issues, judging
+from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
 from wscpml.serving.model import load
 from wscpml.settings import Settings
@@ -30,21 +31,27 @@ def evaluate(settings: Settings) -> None:
         artifacts.read(f"data/{name}.parquet").drop(columns="instance")
         for name in ("predictions", "predicted_labels")
     )
-    candidates = inputs.candidates("train")
-    pseudo_labels = inputs.pseudo_labels("data/pseudo_labels.parquet")
+    given, decided = inputs.candidates("train"), inputs.decided()
+    candidates = decided.added_to(given)
+    pseudo_labels = inputs.pseudo_labels("data/pseudo_labels.parquet", candidates)
     iterations, training = (
         artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")
     )
-    true = inputs.truth("train")[candidates == 1]
+    undecided = (pseudo_labels.decided == "").to_numpy()  # what a person decided is not found by us
+    true = inputs.truth("train")[candidates == 1][undecided]
 
     measured: dict[str, Any] = metrics.evaluate(truth, scores.to_numpy(), labels.to_numpy())
-    told = pseudo_labels.drop(columns=["instance", "label"])
+    told = pseudo_labels.drop(columns=["instance", "label", "decided"])
     quantities = {str(name): values.to_numpy() for name, values in told.items()}
-    noise_auc = {name: metrics.noise_auc(true, values) for name, values in quantities.items()}
+    noise_auc = {
+        name: metrics.noise_auc(true, each[undecided]) for name, each in quantities.items()
+    }
     if settings.has_stages:
         measured["printed"] = of_printed_labels(truth, settings.evaluation.threshold)
-        confidence = quantities["label_confidence"]
+        confidence = quantities["label_confidence"][undecided]
         measured["label_confidence"] = judging.identification(true, confidence)
+    if len(decided.row):
+        measured["decisions"] = of_decisions(settings, decided, given)
     known = truth[known_rows(truth)]
     per_label = pd.DataFrame(
         {
@@ -54,9 +61,9 @@ def evaluate(settings: Settings) -> None:
         }
     )
     nothing = np.full(len(true), np.nan)
-    shown = {name: quantities.get(name, nothing) for name in SHOWN}
+    shown = {name: quantities[name][undecided] if name in quantities else nothing for name in SHOWN}
     histogram = metrics.candidate_histogram(true, shown)
-    page = audit.render(audited(settings, candidates, quantities))
+    page = audit.render(audited(settings, candidates, quantities, decided))
 
     if not len(truth):
         print("no rows are held out: the predictions were not measured", file=sys.stderr)
@@ -69,6 +76,15 @@ def evaluate(settings: Settings) -> None:
     artifacts.write("metrics/evaluation.json", measured | {"noise_auc": noise_auc})
 
 
+def of_decisions(settings: Settings, decided: Decided, candidates: Array) -> dict[str, Any]:
+    """How many pairs of the training rows are decided, and how far we agreed before they were."""
+    added = int((candidates[decided.row, decided.label] == 0)[decided.true].sum())
+    counts = {"count": len(decided.row), "true": int(decided.true.sum()), "added": added}
+    if settings.has_stages:
+        counts["agreement"] = artifacts.read(MADE / "noise.json")["agreement"]
+    return counts
+
+
 def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]:
     """The five metrics of the classifier that learned the paper's own labels."""
     model = load(MADE / "classifier")
@@ -77,10 +93,13 @@ def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]
     return metrics.evaluate(truth, scores, scores >= threshold)
 
 
-def audited(settings: Settings, candidates: Array, quantities: dict[str, Array]) -> audit.Audit:
+def audited(
+    settings: Settings, candidates: Array, quantities: dict[str, Array], decided: Decided
+) -> audit.Audit:
     """The audit of the training rows, by the label confidence of their candidates, or else by F."""
     judged = "label_confidence" in quantities
-    confidence = inputs.of_candidates(quantities["label_confidence" if judged else "F"])
+    values = quantities["label_confidence" if judged else "F"]
+    confidence = decided.settle(inputs.of_candidates(values, candidates))
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
     seen = evidence_of_stages() if settings.has_stages else evidence_by(confidence)
@@ -90,12 +109,13 @@ def audited(settings: Settings, candidates: Array, quantities: dict[str, Array])
         labels,
         candidates,
         confidence,
-        issues.find(confidence, candidates, seen.nearest, labels, instances),
+        issues.find(confidence, decided.undecided(candidates), seen.nearest, labels, instances),
         seen,
         artifacts.read(MADE / "noise_rates.csv") if judged else None,
         artifacts.read(MADE / "noise.json")["remarks"] if judged else [],
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
+        decided,
     )
 
 

@@ -11,6 +11,8 @@ from wscpml.algorithm.composition import TrainingRows
 from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import Array, Matrix, Rows
 from wscpml.errors import UserError
+from wscpml.quality import decisions
+from wscpml.quality.decisions import Decided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +66,19 @@ def truth(side: str) -> Array:
     return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]
 
 
-def pseudo_labels(path: str | Path) -> "pd.DataFrame":
+def decided() -> Decided:
+    """What a person has decided of the training rows."""
+    names = artifacts.read("data/prepared/names.json")
+    path = "data/decided.parquet"
+    table = decisions.checked(artifacts.read(path), path)
+    every = decisions.decided(table, names["instances"], names["labels"], path)
+    return every.of_rows(rows("train"))
+
+
+def pseudo_labels(path: str | Path, candidates: Array) -> "pd.DataFrame":
     """A table of pseudo-labels, a row for each candidate of the training rows, in their order."""
     table = artifacts.read(path)
-    expected = candidate_table()
+    expected = candidate_table(candidates)
     if not table[["instance", "label"]].astype(str).equals(expected.astype(str)):
         raise UserError(
             f"{path}: its rows are not the candidates of the training rows; "
@@ -76,20 +87,19 @@ def pseudo_labels(path: str | Path) -> "pd.DataFrame":
     return table
 
 
-def of_candidates(values: Any) -> Array:
+def of_candidates(values: Any, candidates: Array) -> Array:
     """Values of the candidates of the training rows, row by row, as ``(n, q)`` with 0 elsewhere."""
-    chosen = candidates("train") == 1
-    whole = np.zeros(chosen.shape)
-    whole[chosen] = values
+    whole = np.zeros(candidates.shape)
+    whole[candidates == 1] = values
     return whole
 
 
-def candidate_table(**columns: Array) -> "pd.DataFrame":
+def candidate_table(candidates: Array, **columns: Array) -> "pd.DataFrame":
     """Instance and label of each candidate of the training rows, row by row, and more of it."""
     from wscpml.datasets.candidate_table import candidate_table
 
     names = artifacts.read("data/prepared/names.json")["labels"]
-    return candidate_table(instances("train"), names, candidates("train"), **columns)
+    return candidate_table(instances("train"), names, candidates, **columns)
 
 
 def instances(side: str) -> Array:

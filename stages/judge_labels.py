@@ -1,5 +1,7 @@
 """Judge every candidate: how likely it is to be true."""
 
+from typing import Any
+
 from stages import inputs, run
 from wscpml import artifacts
 from wscpml.quality import judging
@@ -8,15 +10,23 @@ from wscpml.settings import Settings
 
 
 def judge_labels(settings: Settings) -> None:
-    """Write the label confidence of each candidate, how noisy labels are, and which noise it is."""
-    candidates = inputs.candidates("train")
-    judged = judging.judge(inputs.training_rows(), candidates, streams(settings.seed).judging)
+    """Write the label confidence of each candidate, how noisy labels are, and which noise it is.
+
+    Candidates are also the labels that a person has added. Where there are decisions, noise.json
+    has the share of them that we agree with when we know of none.
+    """
+    rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
+    judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided)
+    known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
     remarks = judged.noise.told(names)
-    confidence = judged.label_confidence[candidates == 1]
-    artifacts.write("models/wsc-pml/label_confidence.npy", confidence)
-    artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, candidates))
-    artifacts.write("models/wsc-pml/noise.json", judged.noise.summary() | {"remarks": remarks})
+    noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
+    if len(decided.row):
+        before = judging.judge(rows, candidates, streams(settings.seed).judging)
+        noise["agreement"] = decided.agreement(candidates, before.label_confidence)
+    artifacts.write("models/wsc-pml/label_confidence.npy", judged.label_confidence[known == 1])
+    artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, known))
+    artifacts.write("models/wsc-pml/noise.json", noise)
     print("\n".join(remarks))
 
 

@@ -31,7 +31,10 @@ FILES = [
     "metrics/audit.html",
 ]
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
-SHARED = {"method", "seed", "dataset", "split", "noise", "evaluation", "tracking"}  # by all methods
+DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
+SHARED = {  # by all methods
+    "method", "seed", "dataset", "split", "noise", "review", "evaluation", "tracking",
+}  # fmt: skip
 
 
 def track(settings: Settings) -> None:
@@ -40,6 +43,8 @@ def track(settings: Settings) -> None:
     files = [*FILES, f"{made}/params.yaml"]
     files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else []
     files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
+    decided = len(artifacts.read(DECISIONS[0])) > 0
+    files += DECISIONS if decided else []
     hashes = dvc_hashes([name for name in files if name.endswith(".lock")])
     names, parameters = (
         artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
@@ -63,7 +68,7 @@ def track(settings: Settings) -> None:
         | flat(parameters if own else {settings.method: parameters}),
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
-        tags=tags(hashes),
+        tags=tags(hashes, decided),
         files=[Path(name) for name in files],
         model=made / "classifier" if own else None,
         example=to_dense(features[:2]),
@@ -110,12 +115,13 @@ def dvc_hashes(locks: list[str]) -> dict[str, str]:
     return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
 
 
-def tags(hashes: dict[str, str]) -> dict[str, str]:
+def tags(hashes: dict[str, str], decided: bool) -> dict[str, str]:
     """The way from the run back to code and data."""
     versions = {
         "dvc.data": hashes["data/prepared"],
         "dvc.candidates": hashes["data/candidates.npy"],
         "dvc.pseudo_labels": hashes["data/pseudo_labels.parquet"],
+        "dvc.decisions": hashes[DECISIONS[0]] if decided else "",
         "dvc.model": hashes.get("models/wsc-pml/classifier", ""),
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
         "git.commit": git("rev-parse", "--verify", "HEAD"),

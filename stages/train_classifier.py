@@ -23,15 +23,17 @@ def train_classifier(settings: Settings) -> None:
 
     printed.safetensors has the classifier of the paper's own labels, to be measured beside it.
     """
-    rows, candidates = inputs.training_rows(), inputs.candidates("train")
-    F = inputs.of_candidates(inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet").F)
-    confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"))
+    rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
+    known = decided.added_to(candidates)
+    table = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet", candidates)
+    F = decided.settle(inputs.of_candidates(table.F, candidates))
+    confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"), known)
     weight = artifacts.read(f"{MADE}/noise.json")["weight"]
 
     def trained(labels: Labels) -> TrainedHead:
         return composition.train(
             rows,
-            candidates,
+            known,
             F,
             confidence,
             weight,

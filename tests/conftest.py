@@ -20,6 +20,7 @@ STAGES = [
     "fetch",
     "prepare",
     "inject_noise",
+    "collect_decisions",
     "learn_prototypes",
     "build_confidence",
     "cluster",

@@ -56,16 +56,22 @@ def _known_method(value: str) -> str:
     return value
 
 
-def _watched(value: Path) -> Path:
+def _watched(directory: Path) -> AfterValidator:
     """DVC sees a change of a file only if the pipeline names its directory."""
-    if OWN not in Path(os.path.normpath(value)).parents:
-        raise ValueError(f"must be in {OWN}/, which DVC watches")
-    return value
+
+    def watched(value: Path) -> Path:
+        if directory not in Path(os.path.normpath(value)).parents:
+            raise ValueError(f"must be in {directory}/, which DVC watches")
+        return value
+
+    return AfterValidator(watched)
 
 
+DECISIONS = Path("data/decisions")
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count")
 
-OwnPath = Annotated[Path, AfterValidator(_watched)]
+OwnPath = Annotated[Path, _watched(OWN)]
+DecisionsPath = Annotated[Path, _watched(DECISIONS)]
 
 
 class Section(BaseModel):
@@ -128,6 +134,12 @@ class NoiseSettings(Section):
     missing: Annotated[Float, Field(ge=0, lt=1)]
 
 
+class ReviewSettings(Section):
+    """What people have decided."""
+
+    decisions: DecisionsPath | None
+
+
 class EvaluationSettings(Section):
     """From probabilities to predicted labels."""
 
@@ -150,6 +162,7 @@ class Settings(Section):
     dataset: DatasetSettings
     split: SplitSettings
     noise: NoiseSettings
+    review: ReviewSettings
     features: FeatureSettings
     weak_supervision: WeakSupervisionSettings
     clustering: ClusteringSettings

@@ -1,7 +1,9 @@
 """Raw data through the real pipeline, and their versions, as the README tells it."""
 
+import json
 import shutil
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,6 +80,54 @@ def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
     project.run("dvc", "checkout")
     assert (project.path / "data/own/songs.csv").read_bytes() == first[0]
     pd.testing.assert_frame_equal(result(project), first[1])
+    assert project.repro() == []
+
+
+def decide(project: Project, text: str) -> None:
+    path = project.path / "data/decisions/decisions.csv"
+    path.write_text("instance,label,decision,note\n" + text)
+    project.run("dvc", "add", "data/decisions/decisions.csv")
+
+
+def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project):
+    before = result(project)
+    first = before.iloc[0]
+    decide(project, f"{first.instance},{first.label},false,\n")
+    project.set("review", "decisions", "data/decisions/decisions.csv")
+    assert project.repro() == [
+        "collect_decisions",
+        "judge_labels",
+        "train_classifier",
+        "apply_method",
+        "evaluate",
+        "track",
+    ]
+    found = result(project)
+    assert found.decided.tolist() == ["false"] + [""] * (len(before) - 1)
+    assert (found.label_confidence == 0).tolist() == (found.decided == "false").tolist()
+    mlflow.set_tracking_uri(f"sqlite:///{project.path}/mlflow.db")
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    run = mlflow.get_run(run_id)
+    agreed = before.label_confidence[0] < 0.5
+    assert run.data.metrics["decisions.count"] == 1
+    assert run.data.metrics["decisions.agreement"] == agreed
+    lock = yaml.safe_load((project.path / "dvc.lock").read_text())["stages"]["collect_decisions"]
+    assert run.data.tags["dvc.decisions"] == lock["outs"][1]["md5"]
+    kept = mlflow.artifacts.list_artifacts(run_id=run_id, artifact_path="data")
+    assert "data/decided.parquet" in [each.path for each in kept]
+    commit(project, "one decision")
+
+    decide(project, f"{first.instance},{first.label},false,a note\n")
+    assert project.repro() == ["collect_decisions"]
+    decide(project, f"{first.instance},{first.label},true,\n")
+    assert project.repro("collect_decisions") == ["collect_decisions"]
+    status = project.run("dvc", "status", "models/dvc.yaml").stdout
+    assert "judge_labels" in status
+    assert "cluster" not in status
+    commit(project, "another decision")
+    project.run("git", "checkout", "--quiet", "HEAD~1")
+    project.run("dvc", "checkout")
+    pd.testing.assert_frame_equal(result(project), found)
     assert project.repro() == []
 
 

@@ -15,6 +15,7 @@ from stages import (
     apply_method,
     build_confidence,
     cluster,
+    collect_decisions,
     evaluate,
     fetch,
     inject_noise,
@@ -41,6 +42,7 @@ STAGES = {
         fetch,
         prepare,
         inject_noise,
+        collect_decisions,
         learn_prototypes,
         build_confidence,
         cluster,
@@ -84,7 +86,9 @@ def change(key: str, values: object) -> None:
 def apply(name: str) -> dict[str, Any]:
     """Run all but the stages of WSC-PML with another method; returns the metrics."""
     change("method", name)
-    for stage in ("fetch", "prepare", "inject_noise", "apply_method", "evaluate"):
+    for stage in (
+        "fetch", "prepare", "inject_noise", "collect_decisions", "apply_method", "evaluate",
+    ):  # fmt: skip
         STAGES[stage](settings.load())
     return artifacts.read("metrics/evaluation.json")
 
@@ -109,6 +113,7 @@ def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
         "pi",
         "F",
         "label_confidence",
+        "decided",
     ]
     candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
     assert len(pseudo_labels) == candidates[~test].sum()
@@ -412,7 +417,7 @@ def test_any_other_method_runs_in_place_of_the_stages(tiny_project, name):
     fitted = method(name)(random_state=stream(0, "method"))
     fitted.fit(X[~test], (truth if name == "oracle" else candidates)[~test])
     table = artifacts.read("data/pseudo_labels.parquet")
-    assert table.columns.tolist() == ["instance", "label", "F"]
+    assert table.columns.tolist() == ["instance", "label", "F", "decided"]
     np.testing.assert_array_equal(table.F, fitted.pseudo_labels_[candidates[~test] == 1])
     for file, expected in (
         ("predictions", fitted.predict_proba(X[test])),

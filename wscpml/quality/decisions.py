@@ -8,7 +8,7 @@ the rows. An empty decision takes back what the same reviewer has said of the pa
 import csv
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.dataset import few
 from wscpml.errors import UserError
 
@@ -71,6 +71,23 @@ class Decided:
         codes[self.row, self.label] = np.where(self.true, 1, 2)
         return np.array([NONE, TRUE, FALSE], dtype=object)[codes[candidates == 1]]
 
+    def agreement(self, candidates: Array, label_confidence: Array) -> float | None:
+        """The share of the decided candidates that label confidences are on the right side of."""
+        chosen = candidates[self.row, self.label] == 1
+        ours = label_confidence[self.row, self.label] >= EVEN_ODDS
+        return float((ours == self.true)[chosen].mean()) if chosen.any() else None
+
+    def table(self, instances: Sequence[Any], labels: Sequence[str]) -> pd.DataFrame:
+        """The pairs by their names, a row each, and the decision."""
+        return pd.DataFrame(
+            {
+                "instance": [str(instances[i]) for i in self.row],
+                "label": [labels[j] for j in self.label],
+                "decision": np.where(self.true, TRUE, FALSE),
+            },
+            dtype=str,
+        )
+
     def of_rows(self, chosen: Array) -> "Decided":
         """What is decided of some rows, a boolean ``(n,)``, among these rows alone."""
         kept = chosen[self.row]
@@ -104,9 +121,14 @@ def read(path: str | Path) -> pd.DataFrame:
     with readers.told_if_unreadable(path):
         size, whole = path.stat().st_size, _whole_size(path.read_bytes())
         if not whole:
-            return checked(pd.DataFrame(columns=list(NEEDED)), str(path), cut_off=size > 0)
+            return empty(cut_off=size > 0)
         table = csv_files.read(path, text=csv_files.names(path), length=whole)
     return checked(table, str(path), cut_off=whole < size)
+
+
+def empty(cut_off: bool = False) -> pd.DataFrame:
+    """A table without decisions."""
+    return checked(pd.DataFrame(columns=list(NEEDED)), "", cut_off)
 
 
 def checked(table: pd.DataFrame, where: str, cut_off: bool = False) -> pd.DataFrame:
