@@ -205,11 +205,9 @@ def review(options: Namespace) -> None:
             every=options.every,
             seed=fitted.random_state,
         )
-        app.serve(session, listening, options.reviewer, _tell_address)
-
-
-def _tell_address(address: str) -> None:
-    print(f"review at {address}\nCtrl-C ends it; every decision is on disk", flush=True)
+        server, address = app.server(session, listening, options.reviewer)
+        print(f"review at {address}\nCtrl-C ends it; every decision is on disk", flush=True)
+        server.run(sockets=[listening])
 
 
 def predict(options: Namespace) -> None:

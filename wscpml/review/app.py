@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Annotated, Any
 
+import uvicorn
 from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -30,6 +31,7 @@ MOST_SENT = 100_000  # bytes of a request
 PAGE = {  # what the page is made of, and where it is
     "": ("wscpml.review", "review.html", "text/html"),
     "review.css": ("wscpml.review", "review.css", "text/css"),
+    "icon.svg": ("wscpml.review", "icon.svg", "image/svg+xml"),
     "review.js": ("wscpml.review", "review.js", "text/javascript"),
     "audit.css": ("wscpml.quality", "audit.css", "text/css"),
 }
@@ -144,12 +146,8 @@ def listen(port: int) -> socket.socket:
     return found
 
 
-def serve(
-    session: Session, listening: socket.socket, reviewer: str, tell: Callable[[str], None]
-) -> None:
-    """Answer requests until Ctrl-C; `tell` is given the address when it can be opened."""
-    import uvicorn
-
+def server(session: Session, listening: socket.socket, reviewer: str) -> tuple[uvicorn.Server, str]:
+    """A server that answers on a socket, not yet running, and the address of its page."""
     token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
     config = uvicorn.Config(
         application(session, token, port, reviewer),
@@ -161,8 +159,7 @@ def serve(
         ws="none",
     )
     listening.listen()
-    tell(f"http://{LOOPBACK}:{port}/{token}/")
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{token}/"
 
 
 def _endpoint(kind: type[Asked], answer: Callable[[Any], dict[str, Any]]) -> Callable[..., Any]:

@@ -89,7 +89,7 @@
     if (kind === "link" && /^https?:\/\//i.test(value)) {
       return make("a", { href: value, rel: "noopener noreferrer", target: "_blank" }, value);
     }
-    return make("span", { dir: "auto", class: "text" }, value);
+    return make("span", { dir: "auto", class: "value" }, value);
   }
 
   const content = (cells, small) => cells.map((each) =>
