@@ -249,10 +249,10 @@ def test_a_port_in_use_is_told_in_a_line():
         taken.bind((app.LOOPBACK, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=rf"--port {port}: cannot be had \(Address already in"):
+        with pytest.raises(UserError, match=rf"port {port}: cannot be used \(Address already in"):
             app.listen(port)
-    for port in (-1, 65536):
-        with pytest.raises(UserError, match=f"--port {port}: cannot be had"):
+    for port in (-1, 65536, "x"):
+        with pytest.raises(UserError, match=f"port {port}: cannot be used"):
             app.listen(port)
 
 

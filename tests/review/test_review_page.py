@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from tests.chromium import chromium
 from tests.conftest import ROOT
 from tests.quality.audits import HOSTILE
 from tests.review.reviews import LABELS, Review, some_items
+from wscpml.cli import INTERRUPTED
 from wscpml.quality import decisions
 from wscpml.review import app
 
@@ -364,6 +366,9 @@ def test_twenty_decisions_survive_undo_reload_and_the_death_of_the_server(browse
         assert len(expected) == 20
         with command.journal.open(newline="") as file:
             assert len(list(csv.reader(file))) == 1 + 20 + 2 * 2  # two were decided and taken back
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.communicate(timeout=PATIENCE)[1].splitlines()[-1] == "stopped"
+        assert command.process.returncode == INTERRUPTED
     finally:
         command.process.kill()
         command.process.communicate()

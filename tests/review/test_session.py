@@ -210,6 +210,15 @@ def test_a_journal_that_cannot_be_appended_to_is_refused_at_once(tmp_path, name)
         module.Session(some_items(), by_order, by_order(some_items()), tmp_path / name)
 
 
+def test_decisions_on_items_that_are_held_out_are_let_be(tmp_path):
+    rows = [{"instance": "song 99", "label": "rock", "decision": True}]
+    decisions.append(tmp_path / "decisions.csv", rows)
+    review = Review(tmp_path, some_items(held_out=["song 99"]))
+    assert review.session.progress("me")["decided"] == 0
+    decide_item(review, "me")
+    assert len(words(review)) == 3
+
+
 def test_a_journal_of_another_data_set_is_refused_at_once(tmp_path):
     decisions.append(
         tmp_path / "decisions.csv", [{"instance": "x", "label": "rock", "decision": True}]

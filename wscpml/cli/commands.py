@@ -164,16 +164,15 @@ def review(options: Namespace) -> None:
     try:
         from wscpml.review import app
     except ModuleNotFoundError as missing:
-        raise UserError(
-            f"wscpml review: needs {missing.name}, which is not installed; "
-            "`pip install 'wscpml[review]'` gets all that it needs"
-        ) from None
-    inputs = [path for path in _inputs(options) if path != options.decisions]
-    _refuse_overwriting({"--decisions": options.decisions}, inputs)
+        told = f"wscpml review: needs {missing.name}; pip install 'wscpml[review]'"
+        raise UserError(told) from None
+    read_alone = Namespace(**(vars(options) | {"decisions": None}))
+    _refuse_overwriting({"--decisions": options.decisions}, _inputs(read_alone))
     if options.root and not options.root.is_dir():
         raise UserError(f"{options.root}: --root: no such directory")
     with app.listen(options.port) as listening:
         decisions.append(options.decisions, [])
+        decisions.read(options.decisions)
         data, fitted, warnings = _fitted(options)
         for line in (*warnings, *fitted.remarks_):
             print(line, file=sys.stderr)
@@ -205,9 +204,7 @@ def review(options: Namespace) -> None:
             every=options.every,
             seed=fitted.random_state,
         )
-        server, address = app.server(session, listening, options.reviewer)
-        print(f"review at {address}\nCtrl-C ends it; every decision is on disk", flush=True)
-        server.run(sockets=[listening])
+        app.serve(session, listening, options.reviewer)
 
 
 def predict(options: Namespace) -> None:

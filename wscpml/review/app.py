@@ -131,22 +131,24 @@ def application(session: Session, token: str, port: int, reviewer: str = "") -> 
     return _Guarded(Starlette(routes=routes), token, port, session.items.allow_remote)
 
 
-def listen(port: int) -> socket.socket:
+def listen(port: int | str) -> socket.socket:
     """A socket of this machine alone, at a port, or at any that is free for 0."""
     found = socket.socket()
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((LOOPBACK, port))
-    except (OSError, OverflowError) as error:
+        found.bind((LOOPBACK, int(port)))
+    except (OSError, OverflowError, ValueError) as error:
         found.close()
+        reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"--port {port}: cannot be had ({getattr(error, 'strerror', None) or error}); "
-            "name another, or 0 for any that is free"
+            f"port {port}: cannot be used ({reason}); name another, or 0 for any that is free"
         ) from None
     return found
 
 
-def server(session: Session, listening: socket.socket, reviewer: str) -> tuple[uvicorn.Server, str]:
+def server(
+    session: Session, listening: socket.socket, reviewer: str = ""
+) -> tuple[uvicorn.Server, str]:
     """A server that answers on a socket, not yet running, and the address of its page."""
     token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
     config = uvicorn.Config(
@@ -160,6 +162,14 @@ def server(session: Session, listening: socket.socket, reviewer: str) -> tuple[u
     )
     listening.listen()
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{token}/"
+
+
+def serve(session: Session, listening: socket.socket, reviewer: str = "") -> None:
+    """Say where the page is, and answer until Ctrl-C."""
+    answering, address = server(session, listening, reviewer)
+    print(f"review at {address}", flush=True)
+    print(f"decisions go to {session.journal}, at once; Ctrl-C ends the review", flush=True)
+    answering.run(sockets=[listening])
 
 
 def _endpoint(kind: type[Asked], answer: Callable[[Any], dict[str, Any]]) -> Callable[..., Any]:

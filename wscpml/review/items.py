@@ -52,6 +52,7 @@ class Items:
     shown: "pd.DataFrame | None" = None  # n rows, the columns to show
     root: Path | None = None  # what local pictures and sounds are under
     allow_remote: bool = False  # whether the browser may ask other machines for pictures, sounds
+    held_out: Sequence[Any] = ()  # ids of other items, which decisions may be about as well
 
     def cells(self, row: int, most: int = MOST_TEXT) -> list[dict[str, str]]:
         """The content of an item: the column, its kind (text, image, audio, link), and its value.

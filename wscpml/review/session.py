@@ -70,8 +70,8 @@ class Session:
         clock: Callable[[], float] = time.monotonic,
         start: Callable[[Callable[[], None]], None] = in_background,
     ) -> None:
-        self.items = items
-        self._judge, self._journal, self._every, self._seed = judge, journal, every, seed
+        self.items, self.journal = items, journal
+        self._judge, self._every, self._seed = judge, every, seed
         self._clock, self._start = clock, start
         self._lock = threading.Lock()
         self._screens: dict[str, _Screen] = {}
@@ -236,18 +236,20 @@ class Session:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "note": note,
         }
-        decisions.append(self._journal, [word])
+        decisions.append(self.journal, [word])
         self._new += 1
         self._read()
 
     def _read(self) -> None:
         """Take notice of what the journal says, by whoever wrote it."""
-        status = self._journal.stat() if self._journal.exists() else None
+        status = self.journal.stat() if self.journal.exists() else None
         version = (status.st_mtime_ns, status.st_size) if status else None
         if version and version == self._version:
             return
-        words = decisions.last_words(decisions.read(self._journal))
-        of = decisions.decided(words, self.items.ids, self.items.labels, str(self._journal))
+        words = decisions.last_words(decisions.read(self.journal))
+        ids = [*self.items.ids, *self.items.held_out]
+        every = decisions.decided(words, ids, self.items.labels, str(self.journal))
+        of = every.of_rows(np.arange(len(ids)) < len(self.items.ids))
         said = {
             (each.instance, each.label): {"reviewer": each.reviewer, "note": each.note}
             for each in words.itertuples()
