@@ -57,6 +57,7 @@ def session(settings: Settings) -> Session:
         X,
         names["features"],
         rows.scaled,
+        inputs.shown("train"),
         root=OWN,
         held_out=inputs.instances("test").tolist(),
     )

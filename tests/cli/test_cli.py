@@ -279,6 +279,31 @@ def test_clean_leaves_a_model_and_tasks_for_label_studio(capsys, songs):
     main(["clean", *SONGS, *QUICK, "-o", "out.csv", "--model", "model"])  # in its place
 
 
+def test_items_are_shown_by_the_columns_that_people_know_them_by(capsys, songs):
+    table = pd.read_csv("songs.csv", dtype=str)
+    table["title"] = [f"<i>Song {i}</i>" for i in range(len(table))]
+    table["cover"] = [f"covers/{i}.png" for i in range(len(table))]
+    table.to_csv("songs.csv", index=False)
+    shown = ["--show", "title, cover"]
+    assert said_in_json(capsys, "describe", *SONGS, *shown)["features"] == 8
+    extra = ["-o", "out.csv", "--label-studio", "tasks.json"]
+    main(["clean", *SONGS, *QUICK, *shown, *extra])
+    tasks = artifacts.read("tasks.json")
+    for task in tasks:
+        number = int(task["data"]["instance"])
+        assert task["data"]["shown1"] == f"<i>Song {number}</i>"
+        assert task["data"]["shown2"] == f"covers/{number}.png"
+    assert '<Image name="shown2" value="$shown2"/>' in Path("tasks.xml").read_text()
+    main(["audit", *SONGS, *QUICK, *shown, "--html", "page.html"])
+    page = Path("page.html").read_text()
+    assert "covers/" in page
+    assert "<i>" not in page
+    said = refusal("audit", *SONGS, *QUICK, "--show", "titel", "--html", "page.html")
+    assert said.startswith("songs.csv: --show: has no column 'titel'; its columns are x0, x1")
+    said = refusal("audit", "emotions-4", "--show", "title", "--html", "page.html")
+    assert said == "emotions: is a named data set; --show is for files of your own"
+
+
 def test_what_a_person_has_decided_is_certain_and_no_issue_any_more(capsys, songs):
     X, candidates, _ = songs
     names = sorted(LABELS)

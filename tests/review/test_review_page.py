@@ -314,6 +314,7 @@ class Command:
         given = (X > 0.3) | (rng.random((80, 4)) < 0.25)
         table = pd.DataFrame(X, columns=list("abcd"))
         table["song"] = [f"song {i}" for i in range(80)]
+        table["title"] = [f"Title {i}" for i in range(80)]
         names = np.array(["rock", "jazz", "folk", "pop"])
         table["tags"] = [";".join(names[row]) for row in given]
         table.to_csv(folder / "songs.csv", index=False)
@@ -321,7 +322,7 @@ class Command:
     def start(self):
         """Returns the address of its page."""
         options = "review songs.csv --tags tags --id song --decisions decisions.csv --port 0"
-        more = ["--set", "classifier.kind=kernel_ridge", "--every", "7"]
+        more = ["--show", "title", "--set", "classifier.kind=kernel_ridge", "--every", "7"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "wscpml", *options.split(), *more],
             cwd=self.folder,
@@ -342,6 +343,7 @@ def test_twenty_decisions_survive_undo_reload_and_the_death_of_the_server(browse
             key, word = ("k", "true") if number % 3 else ("d", "false")
             pair = page.pair()
             assert pair not in expected
+            assert page.one("#item .value").text == pair[0].replace("song", "Title")
             page.press(key)
             expected[pair] = word
 

@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         from wscpml.cli import commands
 
-        getattr(commands, options.command)(options)
+        getattr(commands, options.command.replace("-", "_"))(options)
         sys.stdout.flush()
     except UserError as mistake:
         sys.exit(str(mistake))
@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         "audit",
         "write a page about the tags: label by label, what to review first, and a map",
         "wscpml audit songs.csv --tags tags --id song --html report.html",
+        "wscpml audit songs.csv --tags tags --id song --show title,cover --html report.html",
         "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
     )
     _take_data(audit)
@@ -164,6 +165,26 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--separator", default=";", help="between predicted labels (default ;)")
     _take_output(predict)
 
+    imported = command(
+        "import-decisions",
+        "take what was decided in Label Studio into a table of decisions",
+        "wscpml import-decisions export.json -o decisions.csv",
+    )
+    imported.add_argument(
+        "export",
+        type=_path(".json"),
+        metavar="EXPORT",
+        help="what Label Studio exports of our tasks, as JSON or JSON-MIN",
+    )
+    imported.add_argument(
+        "-o",
+        "--output",
+        type=_path(".csv"),
+        required=True,
+        metavar="FILE",
+        help="the table (.csv); what is new is appended to it, if it is there",
+    )
+
     datasets = command(
         "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
     )
@@ -175,7 +196,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, predict, datasets, methods):
+    for each in (describe, clean, audit, predict, imported, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -190,6 +211,13 @@ def _take_data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
     command.add_argument("--separator", default=";", help="between those labels (default ;)")
     command.add_argument("--label-count", type=int, metavar="Q", help="last attributes of ARFF")
+    command.add_argument(
+        "--show",
+        type=_names,
+        default=[],
+        metavar="COLUMNS",
+        help="columns to show to people, such as title,text,cover; they are no features",
+    )
 
 
 def _take_decisions(command: argparse.ArgumentParser) -> None:
@@ -241,6 +269,11 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
     return int(text)
+
+
+def _names(text: str) -> list[str]:
+    """A type for argparse: names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _path(*endings: str) -> Any:

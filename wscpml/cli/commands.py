@@ -131,9 +131,12 @@ def clean(options: Namespace) -> None:
         files["model"] = options.model
     if options.label_studio:
         files |= {"label_studio": tasks, "label_studio_config": config}
-        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}")
+        shown = None
+        if data.shown is not None:
+            shown = dict(zip(data.instance_ids, data.shown.to_numpy().tolist(), strict=True))
+        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}", shown)
         artifacts.write(tasks, suspicious)
-        artifacts.write(config, review.label_studio_config(data.label_names))
+        artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
     artifacts.write(options.output, judged)
     _tell_found(options, data, fitted, judged, files, warnings)
 
@@ -145,7 +148,8 @@ def audit(options: Namespace) -> None:
 
     _refuse_overwriting({"--html": options.html}, _inputs(options))
     data, fitted, warnings = _fitted(options)
-    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    found = audit.of(fitted, options.features, data.truth, data.shown)
+    artifacts.write(options.html, audit.render(found))
     _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
 
 
@@ -192,7 +196,7 @@ def review(options: Namespace) -> None:
             X,
             data.feature_names,
             fitted.map_.scale(X),
-            None,
+            data.shown,
             options.root,
             options.allow_remote,
         )
@@ -240,15 +244,48 @@ def predict(options: Namespace) -> None:
     _tell(options, summary, f"{options.output}: {sum(done)} rows")
 
 
+def import_decisions(options: Namespace) -> None:
+    """Append what was decided in Label Studio to a table of decisions."""
+    import pandas as pd
+
+    from wscpml.quality import decisions, review
+
+    try:
+        export = json.loads(options.export.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise UserError(f"{options.export}: cannot be read as JSON ({reason})") from None
+    said = review.label_studio_decisions(export, str(options.export))
+    there = decisions.read(options.output) if options.output.exists() else decisions.empty()
+    told = ["instance", "label", "decision", "reviewer", "time"]
+    known = pd.MultiIndex.from_frame(said[told]).isin(pd.MultiIndex.from_frame(there[told]))
+    decisions.append(options.output, said[~known].to_dict("records"))
+    whole = decisions.read(options.output)
+    for remark in decisions.remarks(whole):
+        print(f"warning: {options.output}: {remark}", file=sys.stderr)
+    summary = {
+        "decisions": int((~known).sum()),
+        "known_before": int(known.sum()),
+        "contradictions": len(decisions.contradictions(whole).drop_duplicates(decisions.PAIR)),
+        "output": str(options.output),
+    }
+    _tell(
+        options,
+        summary,
+        f"{options.output}: {summary['decisions']} decisions are new, {summary['known_before']} "
+        "were there",
+    )
+
+
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     """A person's files or a named data set, and what may be wrong with it."""
     from wscpml.datasets import own
 
     name = _set_behind(options.features)
-    parts = ("candidates", "truth", "id", "tags", "separator", "label_count")
+    parts = ("candidates", "truth", "id", "tags", "separator", "label_count", "show")
     given = {key: getattr(options, key) for key in parts}
     if name in REGISTRY:
-        extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
+        extra = [key for key in ("candidates", "truth", "id", "tags", "show") if given[key]]
         if extra:
             option = own.on_command_line(extra[0])
             raise UserError(f"{name}: is a named data set; {option} is for files of your own")

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, known_rows, to_dense
 from wscpml.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Dataset:
     label_names: list[str]
     instance_ids: list[Any]
     remarks: Sequence[str] = ()  # what a person may not expect of how it was read
+    shown: "pd.DataFrame | None" = None  # n rows of text: what a person knows an instance by
 
     @property
     def labels(self) -> Array:

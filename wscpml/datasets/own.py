@@ -48,6 +48,7 @@ class Sources:
     tags: str | None = None  # column that holds lists of labels
     separator: str = ";"  # between the labels of such a list
     label_count: int | None = None  # of the last attributes of an ARFF file
+    show: Sequence[str] = ()  # columns to show to a person, which are no features
     named: Callable[[str], str] = in_python  # what messages call an option
 
 
@@ -76,6 +77,8 @@ def load(sources: Sources) -> Dataset:
     if not sources.separator:
         raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources)
+    for name in sources.show:
+        files.shown_in(name)
     features = files.features()
     n = features.matrix.shape[0]
     candidates = files.labels(sources.candidates or sources.features, "labels")
@@ -84,6 +87,7 @@ def load(sources: Sources) -> Dataset:
         truth = files.labels(sources.truth or sources.features, "truth")
     if features.ids is None and len(candidates.matrix) == n:
         features = replace(features, ids=candidates.ids)
+    shown = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
     if truth:
@@ -98,6 +102,7 @@ def load(sources: Sources) -> Dataset:
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
         remarks=files.remarks,
+        shown=pd.DataFrame(shown) if shown else None,
     )
 
 
@@ -114,7 +119,8 @@ class _Files:
         if path not in self.read:
             refuse_unreadable(path)
             if path.suffix in readers.TABLES:
-                text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
+                named = (self.sources.id, self.sources.tags, "label", *self.sources.show)
+                text = [name for name in named if name]
                 table = readers.read_table(path, text)
                 self.read[path] = self.without_row_numbers(table, path)
             else:
@@ -152,7 +158,8 @@ class _Files:
 
     def numbers(self, table: pd.DataFrame, path: Path) -> Array:
         named = self.sources.named
-        way_out = f"leave the column out, or name it as {named('id')} or {named('tags')}"
+        options = f"{named('id')}, {named('tags')} or {named('show')}"
+        way_out = f"leave the column out, or name it as {options}"
         return numbers(table, str(path), way_out=way_out)
 
     def remark_other_separator(self, column: "pd.Series[Any]", path: Path) -> None:
@@ -186,7 +193,8 @@ class _Files:
                 f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
         ids = self.ids(found, path)
-        numeric = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
+        rest = (sources.id, sources.tags, *sources.show)
+        numeric = found.drop(columns=[name for name in rest if name in found])
         return Features(self.numbers(numeric, path), list(map(str, numeric)), ids)
 
     def labels(self, path: Path, kind: str) -> Labels:
@@ -201,9 +209,40 @@ class _Files:
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
-        columns = found if ids is None else found.drop(columns=[sources.id])
+        rest = (sources.id, *sources.show)
+        columns = found.drop(columns=[name for name in rest if name in found])
         matrix = binary(self.numbers(columns, path), str(path))
         return Labels(path, matrix, list(map(str, columns)), ids)
+
+    def shown_in(self, name: str) -> Path:
+        """The file that has a column to show: that of the features, or else of the candidates."""
+        paths = [path for path in (self.sources.features, self.sources.candidates) if path]
+        tables = [(path, self.content(path)) for path in paths]
+        named = {path: table for path, table in tables if isinstance(table, pd.DataFrame)}
+        found = [path for path, table in named.items() if name in table]
+        if not found:
+            columns = ", ".join(map(_columns, named.values())) or "not named"
+            raise UserError(
+                f"{paths[0]}: {self.sources.named('show')}: has no column {name!r}; its columns "
+                f"are {columns}"
+            )
+        return found[0]
+
+    def shown_column(self, name: str, features: Features) -> list[str]:
+        """A column to show, a cell for each row of the features, by the ids if both files have."""
+        path, n = self.shown_in(name), features.matrix.shape[0]
+        table = self.content(path)
+        cells = table[name].map(str, na_action="ignore").astype(object).fillna("").tolist()
+        ids = self.ids(table, path)
+        if path != self.sources.features and ids is not None and features.ids is not None:
+            of_each = dict(zip(reversed(ids), reversed(cells), strict=True))  # the first counts
+            return [of_each.get(key, "") for key in features.ids]
+        if len(cells) != n:
+            raise UserError(
+                f"{path}: {self.sources.named('show')}: column {name!r} has {len(cells)} rows, and "
+                f"there are {n} instances"
+            )
+        return cells
 
 
 def _numbered(stem: str, count: int) -> list[str]:

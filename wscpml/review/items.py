@@ -3,37 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, squared_distances, to_dense
+from wscpml.datasets.media import PICTURES, SOUNDS, ending, is_address, medium
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PICTURES = {
-    ".avif": "image/avif",
-    ".bmp": "image/bmp",
-    ".gif": "image/gif",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-}
-SOUNDS = {
-    ".aac": "audio/aac",
-    ".flac": "audio/flac",
-    ".m4a": "audio/mp4",
-    ".mp3": "audio/mpeg",
-    ".oga": "audio/ogg",
-    ".ogg": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".wav": "audio/wav",
-}
-MEDIA = PICTURES | SOUNDS
 MOST_TEXT = 20_000  # characters of a cell that are sent
 TELLING = 6  # features that are told of an item without content
 
@@ -49,7 +29,7 @@ class Items:
     features: Matrix  # (n, d), raw
     feature_names: list[str]
     scaled: Matrix  # (n, d), in which items are near or far
-    shown: "pd.DataFrame | None" = None  # n rows, the columns to show
+    shown: "pd.DataFrame | None" = None  # n rows of text, a column for each thing
     root: Path | None = None  # what local pictures and sounds are under
     allow_remote: bool = False  # whether the browser may ask other machines for pictures, sounds
     held_out: Sequence[Any] = ()  # ids of other items, which decisions may be about as well
@@ -67,7 +47,7 @@ class Items:
             kind, value = self._kind(text), text
             if not text.strip():
                 continue
-            if kind in ("image", "audio") and not _is_address(text):
+            if kind in ("image", "audio") and not is_address(text):
                 value = f"media/{row}/{c}"
             elif len(text) > most:
                 value = f"{text[:most]}…"
@@ -81,14 +61,14 @@ class Items:
         if column >= len(self.shown.columns):
             return None
         text = self._text(row, column)
-        if self._kind(text) not in ("image", "audio") or _is_address(text):
+        if self._kind(text) not in ("image", "audio") or is_address(text):
             return None
         try:
             path = (self.root / text).resolve(strict=True)
             inside = path.is_relative_to(self.root.resolve()) and path.is_file()
         except (OSError, ValueError, RuntimeError):  # not there, no name, links in a circle
             return None
-        return (path, MEDIA[_ending(text)]) if inside else None
+        return (path, (PICTURES | SOUNDS)[ending(text)]) if inside else None
 
     def telling(self, row: int) -> list[tuple[str, str]]:
         """Names and values of the features that are farthest from those of most items."""
@@ -119,26 +99,10 @@ class Items:
 
     def _text(self, row: int, column: int) -> str:
         assert self.shown is not None
-        value: Any = self.shown.iat[row, column]
-        empty = value is None or (np.isscalar(value) and value != value)  # None, NaN
-        return "" if empty else str(value)
+        return str(self.shown.iat[row, column])
 
     def _kind(self, text: str) -> str:
-        ending = _ending(text)
-        medium = "image" if ending in PICTURES else "audio" if ending in SOUNDS else None
-        if _is_address(text):
-            return medium if medium and self.allow_remote else "link"
-        return medium if medium and self.root else "text"
-
-
-def _is_address(text: str) -> bool:
-    """Whether it is the address of something on the web, and nothing else."""
-    return text.lower().startswith(("http://", "https://")) and not any(map(str.isspace, text))
-
-
-def _ending(text: str) -> str:
-    try:
-        path = urlsplit(text).path if _is_address(text) else text
-    except ValueError:
-        return ""
-    return "" if "\n" in path else PurePosixPath(path).suffix.lower()
+        found = medium(text)
+        if is_address(text):
+            return found if found and self.allow_remote else "link"
+        return found if found and self.root else "text"
