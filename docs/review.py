@@ -1,7 +1,7 @@
 """The picture of the review: `python -m docs.review` takes it into docs/images/review.png.
 
 The page is that of `wscpml review`, opened in Chromium, on made-up dishes whose ingredients are the
-features, with a drawing of each, and with tags of which a quarter are wrong.
+features, with a drawing of each, and with some wrong tags.
 """
 
 import shutil

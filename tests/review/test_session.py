@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,27 @@ def test_what_another_program_appends_counts_at_once(review):
     decide_item(review, "me")
     assert review.session.next("me")["row"] == 2
     assert review.session.progress("me")["decided"] == 4
+
+
+def test_two_servers_on_one_table_lose_nothing_of_one_another(tmp_path):
+    reviews = [Review(tmp_path), Review(tmp_path)]
+
+    def work(review, browser):
+        while item := review.session.next(browser):
+            for label in item["open"]:
+                review.session.decide(browser, item["row"], label, True, browser)
+
+    threads = [
+        threading.Thread(target=work, args=(review, name))
+        for review, name in zip(reviews, ("Anna", "Bo"), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    table = decisions.read(tmp_path / "decisions.csv")
+    assert len(words(reviews[0])) == 60
+    assert len(table.drop_duplicates(["instance", "label", "reviewer"])) == len(table)
 
 
 def test_a_skipped_pair_is_asked_again_only_if_one_asks_for_it(review):
