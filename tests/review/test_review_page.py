@@ -24,6 +24,7 @@ from tests.review.reviews import LABELS, Review, some_items
 from wscpml.cli import INTERRUPTED
 from wscpml.quality import decisions
 from wscpml.review import app
+from wscpml.review.session import LEASE
 
 PATIENCE, PAUSE = 20, 0.02  # seconds that are waited for something, and between two looks
 PIXEL = bytes.fromhex(  # a PNG of one pixel
@@ -288,6 +289,17 @@ def test_a_server_that_is_gone_is_told(browser, tmp_path):
     assert "The server does not answer" in page.one("#problem").text
     assert page.pair() == ("song 0", "rock")
     assert words(review.journal) == {}
+
+
+def test_an_item_that_was_given_to_another_meanwhile_is_told(opened):
+    with opened() as page:
+        page.review.clock.now += LEASE
+        assert page.review.session.next("another")["id"] == "song 0"
+        page.press("k")
+        assert "not on your screen any more" in page.one("#problem").text
+        assert page.pair()[0] == "song 1"
+        assert words(page.review.journal) == {}
+        page.browser.get_log("browser")  # tells of the refusal
 
 
 @pytest.mark.parametrize("width", [1200, 400])

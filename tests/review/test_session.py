@@ -233,6 +233,20 @@ def test_a_journal_that_cannot_be_appended_to_is_refused_at_once(tmp_path, name)
         module.Session(some_items(), by_order, by_order(some_items()), tmp_path / name)
 
 
+def test_a_journal_that_breaks_off_in_its_last_line_goes_on(review, tmp_path):
+    decide_item(review, "me")
+    with review.journal.open("a") as file:
+        file.write("song 1,ja")
+    again = Review(tmp_path)
+    assert decide_item(again, "me")["row"] == 1
+    assert [pair[:2] for pair in words(again)] == [
+        ["song 0", "rock"],
+        ["song 0", "jazz"],
+        ["song 1", "jazz"],
+        ["song 1", "folk"],
+    ]
+
+
 def test_decisions_on_items_that_are_held_out_are_let_be(tmp_path):
     rows = [{"instance": "song 99", "label": "rock", "decision": True}]
     decisions.append(tmp_path / "decisions.csv", rows)

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 
 from tests.review.reviews import by_order, some_items
@@ -41,6 +43,11 @@ def test_similar_items_come_with_their_content_once_each_and_no_other_items_do()
     assert set(found["similar"]) == mentioned
     assert found["similar"][5]["id"] == "song 5"
     assert found["similar"][5]["cells"][1]["value"] == "words of\nsong 5"
+
+
+def test_what_the_page_is_told_does_not_grow_with_the_number_of_items():
+    few, many = (len(json.dumps(described(some_items(n)))) for n in (30, 3000))
+    assert many < 1.1 * few
 
 
 def test_labels_that_may_be_missing_are_the_likeliest_that_the_item_has_not():
