@@ -62,7 +62,7 @@ def session(settings: Settings) -> Session:
         held_out=inputs.instances("test").tolist(),
     )
     journal = settings.review.decisions or DECISIONS / "decisions.csv"
-    return Session(items, judge, judgement(confidence), journal, seed=settings.seed)
+    return Session(items, judge, judgement(confidence), journal)
 
 
 def review(settings: Settings) -> None:

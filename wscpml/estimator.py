@@ -20,7 +20,7 @@ from wscpml.parameters import (
     WeakSupervisionSettings,
     part_of,
 )
-from wscpml.quality import evidence, issues, judging
+from wscpml.quality import evidence, issues, judging, queue
 from wscpml.quality.decisions import Decided, decided, remarks, taken
 from wscpml.randomness import streams
 
@@ -99,6 +99,7 @@ class WSCPML(
         self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
         if self._decisions:
             self.remarks_ += remarks(self._decisions[0])
+            self.remarks_ += queue.told(self.candidates_, self.decided_, self.label_names_)
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
             for values in (self.judged_.label_confidence, self.pseudo_labels_)
@@ -174,6 +175,24 @@ class WSCPML(
             self.label_names_,
             self.instances_,
             below,
+        )
+
+    def queue(self, size: int = 100) -> pd.DataFrame:
+        """The undecided candidates whose answer is worth most, in the order of asking.
+
+        Returns
+        -------
+        DataFrame
+            `instance`, `label`, `decision` (empty, to be filled in: the table is one of decisions
+            then), `label_confidence`, and `chosen`: `random` of a fifth of them, by which the share
+            of wrong tags is estimated, else `worth`.
+        """
+        check_is_fitted(self)
+        return queue.table(
+            queue.choose(self.judged_.label_confidence, self.candidates_, self.decided_, size),
+            self.judged_.label_confidence,
+            self.instances_,
+            self.label_names_,
         )
 
     def _named(self, values: Array, instances: Any) -> Any:

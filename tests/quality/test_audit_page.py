@@ -185,6 +185,7 @@ def test_the_map_shows_the_instances_of_a_label(page):
     def legend():
         return [item.text for item in page.all("#map-of-instances .legend li")]
 
+    WebDriverWait(page.browser, PATIENCE).until(lambda _: legend())  # drawn when its size is known
     suspicious = (page.audit.candidates == 1) & (page.audit.label_confidence < 0.5)
     assert legend()[1] == f"some suspicious tag ({suspicious.any(axis=1).sum()})"
     assert len(page.all("#map-of-instances .plot .prototype")) == 5  # one label has no instance

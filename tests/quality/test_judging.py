@@ -188,7 +188,7 @@ def test_odd_labels_have_finite_confidences_and_intervals(monkeypatch, odd):
     assert np.isfinite(noise.rates[given_]).all()
     assert (noise.lower[given_] <= noise.rates[given_] + 1e-9).all()
     assert (noise.rates[given_] <= noise.upper[given_] + 1e-9).all()
-    assert 0 <= noise.weight <= 2
+    assert 0 <= noise.weight <= 4
 
 
 def test_rows_beyond_those_of_the_axes_are_judged_too(monkeypatch, padded):
@@ -241,3 +241,46 @@ def test_the_same_seed_gives_the_same_bytes(padded):
     X = np.random.default_rng(1).normal(size=(600, 6))
     one, other = (judged(X, candidates, seed=5).label_confidence.tobytes() for _ in range(2))
     assert one == other
+
+
+def test_decisions_are_certain_and_teach_about_the_rest(monkeypatch, uneven):
+    monkeypatch.setattr(judging, "TREES", 60)
+    X, truth, candidates, _ = uneven
+    # labels that are given to the same rows as others: which is false, only answers tell
+    false = truth[:, [1, 2]] * (np.arange(len(X)) % 2)[:, None]
+    candidates = np.hstack([truth, false]).astype(np.uint8)
+    truth = np.hstack([truth, 0 * false]).astype(np.uint8)
+    row, label = np.nonzero(candidates)
+    some = np.random.default_rng(0).choice(len(row), 120, replace=False)
+    decided = Decided(row[some], label[some], truth[row[some], label[some]] == 1)
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    before, after = (
+        judging.judge(rows, candidates, np.random.default_rng(0), each) for each in (None, decided)
+    )
+    known = decided.among(candidates.shape)
+    np.testing.assert_array_equal(after.label_confidence[known], truth[known])
+    rest = (candidates == 1) & ~known
+    scores = [roc_auc_score(truth[rest], each.label_confidence[rest]) for each in (before, after)]
+    assert scores[1] > max(scores[0], 0.99)
+    assert after.noise.weight > 0.3
+    assert (after.noise.upper - after.noise.lower)[6:].max() < 0.9
+
+
+def test_a_label_that_was_missing_and_is_decided_is_a_candidate_from_then_on(padded):
+    truth, candidates, _ = padded
+    X = np.random.default_rng(1).normal(size=(600, 6))
+    missing = np.argwhere(candidates == 0)[:3]
+    decided = Decided(missing[:, 0], missing[:, 1], np.array([True, True, False]))
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    found = judging.judge(rows, candidates, np.random.default_rng(0), decided).label_confidence
+    assert found[tuple(missing.T)].tolist() == [1, 1, 0]
+
+
+def test_no_decisions_give_what_no_argument_gives(padded):
+    _, candidates, quality = padded
+    X = np.random.default_rng(1).normal(size=(600, 6))
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    nothing = Decided.nothing()
+    found = judging.judge(rows, candidates, np.random.default_rng(0), nothing).label_confidence
+    alone = judging.judge(rows, candidates, np.random.default_rng(0)).label_confidence
+    assert found.tobytes() == alone.tobytes()

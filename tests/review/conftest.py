@@ -8,9 +8,9 @@ from wscpml.quality import queue
 def _most_suspicious_first(monkeypatch):
     """These tests are about what is done with the queue, not about its order."""
 
-    def choose(label_confidence, candidates, decided, k, rng):
-        row, label = np.nonzero((candidates == 1) & ~decided.among(candidates.shape))
-        first = np.argsort(label_confidence[row, label], kind="stable")[:k]
-        return row[first], label[first]
+    def choose(label_confidence, candidates, decided, size):
+        row, label = np.nonzero(decided.undecided(candidates))
+        first = np.argsort(label_confidence[row, label], kind="stable")[:size]
+        return queue.Queue(row[first], label[first], np.zeros(len(first), bool))
 
     monkeypatch.setattr(queue, "choose", choose)

@@ -147,6 +147,20 @@ def _parser() -> argparse.ArgumentParser:
         help="of the page's address on this machine; 0: any that is free (default 8765)",
     )
 
+    queue = command(
+        "queue",
+        "write the tags that a person should be asked about next, as decisions to fill in",
+        "wscpml queue songs.csv --tags tags --id song -o next.csv --size 100",
+        "wscpml queue songs.csv --tags tags --id song --decisions decisions.csv -o next.csv",
+    )
+    _take_data(queue)
+    _take_decisions(queue)
+    _take_settings(queue)
+    _take_output(queue)
+    queue.add_argument(
+        "--size", type=_count, default=100, metavar="K", help="tags to ask about (default 100)"
+    )
+
     predict = command(
         "predict",
         "predict the labels of new rows; files may be larger than memory",
@@ -196,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, predict, imported, datasets, methods):
+    for each in (describe, clean, audit, queue, predict, imported, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -265,9 +279,9 @@ def _take_output(command: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """A type for argparse: a whole number above 0."""
+    """A type for argparse: a whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1 on")
     return int(text)
 
 

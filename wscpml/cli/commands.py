@@ -200,15 +200,19 @@ def review(options: Namespace) -> None:
             options.root,
             options.allow_remote,
         )
-        session = Session(
-            items,
-            judge,
-            Judgement.of(fitted, X),
-            options.decisions,
-            every=options.every,
-            seed=fitted.random_state,
-        )
+        first = Judgement.of(fitted, X)
+        session = Session(items, judge, first, options.decisions, every=options.every)
         app.serve(session, listening, options.reviewer)
+
+
+def queue(options: Namespace) -> None:
+    """Write the tags that a person should be asked about next, as decisions to fill in."""
+    from wscpml import artifacts
+
+    _refuse_overwriting({"-o": options.output}, _inputs(options))
+    data, fitted, warnings = _fitted(options)
+    artifacts.write(options.output, fitted.queue(options.size))
+    _tell_found(options, data, fitted, _judged(fitted), {"output": options.output}, warnings)
 
 
 def predict(options: Namespace) -> None:

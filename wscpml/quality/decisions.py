@@ -88,6 +88,13 @@ class Decided:
             dtype=str,
         )
 
+    def of_labels(self, chosen: Array) -> "Decided":
+        """What is decided of some labels, by their numbers ``(k,)``, among these alone."""
+        place = np.full(max(self.label.max(initial=-1), chosen.max(initial=-1)) + 1, -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = place[self.label] >= 0
+        return Decided(self.row[kept], place[self.label[kept]], self.true[kept])
+
     def of_rows(self, chosen: Array) -> "Decided":
         """What is decided of some rows, a boolean ``(n,)``, among these rows alone."""
         kept = chosen[self.row]

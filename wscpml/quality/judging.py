@@ -9,7 +9,7 @@ is seen, nothing is called more likely false than true.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,9 @@ from scipy.stats import rankdata
 
 from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
 from wscpml.arrays import Array, Matrix
-from wscpml.quality import noise_model
+from wscpml.quality import learning, noise_model
 from wscpml.quality.decisions import Decided
-from wscpml.quality.noise_model import RATES, NoiseModel, weights_of
+from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
 
 TREES, LEAF = 400, 3
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
@@ -31,6 +31,8 @@ SLOPE = 0.05  # what is left of the predictions' own order where bins do not dif
 TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
 GRID = np.linspace(0, 1, 201)  # chances of being a candidate that confidence is tabulated at
+ALWAYS, APART = 0.4, 0.5  # weight of confidences in training; more where labels' chances differ
+ENOUGH = 20  # answers that count as much as what was believed without them
 DOUBT, ABSTAIN = 0.3, 0.5  # share of what the features do not predict that may be false unseen
 TIED, SATURATED, HALF = 0.9, 0.95, (0.4, 0.6)  # chances that are equal; that repeat the candidates
 FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law of nature
@@ -67,7 +69,7 @@ class Noise:
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
     deviation: float  # between labels' chances, in units of arcsin sqrt
     seen: float  # weight of the noise that is seen, 0 ... 1
-    weight: float  # of the label confidences in what is trained on, 0 ... 2
+    weight: float  # of the label confidences in what is trained on, 0 ... 4
     warnings: list[Remark]
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
@@ -128,16 +130,13 @@ def judge(
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
 
-    What is decided has a label confidence of 1 or 0.
+    What is decided has a label confidence of 1 or 0, and all others are judged in its light.
     """
-    if decided is not None:
-        candidates = decided.added_to(candidates)
+    decided = decided or Decided.nothing()
+    candidates = decided.added_to(candidates)
     seed = int(rng.integers(2**31))
     given = candidates[:, can_be_judged(candidates)]
-    judged = judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates)
-    if decided is None:
-        return judged
-    return replace(judged, label_confidence=decided.settle(judged.label_confidence))
+    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates, decided)
 
 
 def can_be_judged(candidates: Array) -> Array:
@@ -145,31 +144,37 @@ def can_be_judged(candidates: Array) -> Array:
     return np.flatnonzero(candidates.sum(axis=0) >= FEWEST)
 
 
-def judge_by(predict: Predict, candidates: Array) -> JudgedLabels:
+def judge_by(predict: Predict, candidates: Array, decided: Decided) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the labels that can be judged.
 
     It takes targets and gives predictions, both ``(n, k)``, for rows that it is not fitted to. It
-    is asked once, and where noise is seen once more, for what the first round takes to be true.
+    is asked once, and where noise is seen once more, for what the first round takes to be true,
+    with what is decided as certain. The noise is found out without decisions, which are of chosen
+    candidates; then they set the confidences right.
     """
     live = can_be_judged(candidates)
     if not len(live):
-        return _nothing_known(candidates)
+        return _nothing_known(candidates, decided)
     Y = candidates[:, live].astype(np.float64)
     P, weights = predict(Y), weights_of(Y)
     model = noise_model.fit(P, Y)
     right = calibrate(model.scores, Y, weights)
-    chance, by_features = right(model.scores), right(P)
+    pooled, by_features = right(model.scores), right(P)
+    own, of_own = model.by_curves()
+    chance = between(pooled, own)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
-    found = believed_confidence(chance, model)
+    found = between(believed_confidence(pooled, model), of_own * without_doubt(own))
     apart = model.apart(weights)
     believed = apart * believed_confidence(by_features, model) + (1 - apart) * by_features
     unsure = abstaining(by_features, believed, Y.mean(axis=0), tied)
     confidence = model.seen * found + (1 - model.seen) * unsure
+    answers = decided.of_labels(live)
     if model.seen > NEVER_SURE:
-        true = chance * confidence
-        again = model.with_others(predict(Y * confidence), Y * confidence)
+        true, targets = chance * confidence, answers.settle(Y * confidence)
+        again = model.with_others(predict(targets), targets)
         confidence = moved(confidence, true, model.seen * (again - true) / 2)
-    return _over_all_labels(candidates, live, Y * confidence, model, tied)
+    confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
+    return _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
 
 
 def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
@@ -225,7 +230,7 @@ def calibrate(scores: Array, observed: Array, weights: Array) -> Predict:
     x, y = (each[mass > 0] / filled for each in sums)
     y = (1 - SLOPE) * isotonic_regression(y, sample_weight=filled) + SLOPE * x
     x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
-    return lambda scores: np.clip(np.interp(scores, x, y), NEVER_SURE, 1 - NEVER_SURE)
+    return lambda scores: _sure(np.interp(scores, x, y))
 
 
 def posterior(true: Array, chance: Array | float) -> Array:
@@ -243,20 +248,27 @@ def believed_confidence(chance: Array, model: NoiseModel) -> Array:
 
     Some doubt stays of what the features do not predict: noise that follows them leaves no floor.
     """
-    return look_up(chance, mean_confidence(model.beliefs)) * (1 - DOUBT * (1 - chance))
+    return look_up(chance, mean_confidence(model.beliefs)) * without_doubt(chance)
+
+
+def without_doubt(chance: Array) -> Array:
+    """What is left of a confidence, by the chance of being a candidate."""
+    return 1 - DOUBT * (1 - chance)
+
+
+def between(one: Array, other: Array) -> Array:
+    """Probabilities midway between two, by log odds."""
+    odds = np.sqrt(np.prod([p / (1 - p) for p in (_sure(one), _sure(other))], axis=0))
+    return odds / (1 + odds)
+
+
+def _sure(probability: Array) -> Array:
+    return np.clip(probability, NEVER_SURE, 1 - NEVER_SURE)
 
 
 def mean_confidence(beliefs: Array) -> Array:
     """Confidence ``(len(GRID), q)`` of a candidate by its chance of being one, over all rates."""
     return posterior((GRID[:, None] - RATES) / (1 - RATES), RATES) @ beliefs
-
-
-def look_up(chance: Array, table: Array) -> Array:
-    """Each label's table at the chances ``(n, q)``, between its entries along lines."""
-    place = np.clip(chance, 0, 1) * (len(GRID) - 1)
-    low = np.minimum(place.astype(int), len(GRID) - 2)
-    below, above = (np.take_along_axis(table, low + k, axis=0) for k in (0, 1))
-    return below + (place - low) * (above - below)
 
 
 def abstaining(chance: Array, believed: Array, share: Array, tied: float) -> Array:
@@ -278,22 +290,28 @@ def saturation(chances: Array) -> float:
 
 def moved(confidence: Array, true: Array, step: Array) -> Array:
     """Confidences after the chance that the label is true has moved: their odds by its odds."""
-    before, after = (np.clip(t, NEVER_SURE, 1 - NEVER_SURE) for t in (true, true + step))
+    before, after = _sure(true), _sure(true + step)
     odds = after / (1 - after) * (1 - before) / before * confidence
     return odds / (odds + 1 - confidence)
 
 
-def worth(model: NoiseModel, counts: Array, tied: float) -> float:
-    """The weight of label confidences in what is trained on, 0 ... 2.
+def worth(
+    model: NoiseModel, counts: Array, tied: float, answers: int, apart_by_answers: float
+) -> float:
+    """The weight of label confidences in what is trained on, 0 ... 4.
 
-    Candidates of one common chance rank as the truth does, so that half of the way is enough; where
-    chances differ from label to label, all of it is not too much. Where no noise is seen, that can
-    only be known by how frequent labels are (their confidences are halfway to certain, which twice
-    the weight takes back), or if features just repeat the candidates. No loss on candidates can
-    tell: the confidences have seen a row's labels through those of other rows.
+    Candidates of one common chance rank as the truth does, so that part of the way is enough; where
+    chances differ from label to label, nearly all of it is not too much. Where no noise is seen,
+    that can only be known by how frequent labels are (their confidences are halfway to certain,
+    which the fourth power takes back), or if features just repeat the candidates. No loss on
+    candidates can tell: the confidences have seen a row's labels through those of other rows. With
+    the answers of a person noise is seen after all, and how far labels are apart.
     """
     apart = model.apart(counts)
-    return float(model.seen * (1 + apart) / 2 + (1 - model.seen) * max(tied, 2 * apart))
+    seen = ALWAYS + APART * max(apart, min(apart_by_answers, 1))
+    unseen = tied + (1 - tied) * 4 * apart
+    sure = 1 - (1 - model.seen) * ENOUGH / (ENOUGH + answers)
+    return float(sure * seen + (1 - sure) * unseen)
 
 
 def noise_rates(label_confidence: Array, candidates: Array) -> Array:
@@ -329,7 +347,13 @@ def identification(true: Array, label_confidence: Array) -> dict[str, float | No
 
 
 def _over_all_labels(
-    candidates: Array, live: Array, judged: Array, model: NoiseModel, tied: float
+    candidates: Array,
+    live: Array,
+    judged: Array,
+    model: NoiseModel,
+    tied: float,
+    decided: Decided,
+    apart_by_answers: float,
 ) -> JudgedLabels:
     """What was found of the `live` labels, and what is to be said of the others."""
     n, q = candidates.shape
@@ -338,12 +362,14 @@ def _over_all_labels(
     confidence = np.zeros((n, q))
     confidence[:, live] = judged
     confidence[:, rest] = candidates[:, rest] * max(judged.sum() / counts[live].sum(), ABSTAIN)
+    confidence = decided.settle(confidence)
     rates = noise_rates(confidence, candidates)
     low, high = interval(model.beliefs, counts[live] / n, n)
     lower, upper, chances = np.zeros(q), np.ones(q), np.full(q, np.nan)
-    lower[live] = np.minimum(model.seen * low, rates[live])
-    upper[live] = np.maximum(model.seen * high + 1 - model.seen, rates[live])
+    lower[live] = model.seen * low
+    upper[live] = model.seen * high + 1 - model.seen
     chances[live] = model.chances
+    lower, upper = by_answers(rates, lower, upper, np.bincount(decided.label, minlength=q))
     noise = Noise(
         kind=model.kind(counts[live]),
         rates=rates,
@@ -353,10 +379,21 @@ def _over_all_labels(
         dispersion=model.dispersion,
         deviation=model.deviation(counts[live]),
         seen=model.seen,
-        weight=worth(model, counts[live], tied),
+        weight=worth(model, counts[live], tied, len(decided.row), apart_by_answers),
         warnings=_warnings(model, tied, live, rest, counts, n, high - low),
     )
     return JudgedLabels(confidence, noise)
+
+
+def by_answers(rates: Array, lower: Array, upper: Array, answers: Array) -> tuple[Array, Array]:
+    """Intervals of rates ``(q,)`` no wider than so many answers on each label leave them."""
+    give = np.where(
+        answers > 0,
+        DEVIATIONS * np.sqrt((rates * (1 - rates) + 1 / (answers + 2)) / np.maximum(answers, 1)),
+        1,
+    )
+    lower, upper = np.maximum(lower, rates - give), np.minimum(upper, rates + give)
+    return np.fmin(lower, rates), np.fmax(upper, rates)
 
 
 def interval(beliefs: Array, share: Array, n: int) -> tuple[Array, Array]:
@@ -413,10 +450,10 @@ def _warnings(
     return found + [Remark(same, live[group].tolist()) for group in model.groups]
 
 
-def _nothing_known(candidates: Array) -> JudgedLabels:
+def _nothing_known(candidates: Array, decided: Decided) -> JudgedLabels:
     """Where no label has enough candidates."""
     q = candidates.shape[1]
-    confidence = ABSTAIN * candidates.astype(float)
+    confidence = decided.settle(ABSTAIN * candidates)
     noise = Noise(
         kind="none seen",
         rates=noise_rates(confidence, candidates),

@@ -28,7 +28,6 @@ RATES = np.sin(np.linspace(0.02, np.arcsin(np.sqrt(0.95)), 64)) ** 2
 BINS = 40  # of rows, in which predictions are compared with candidates
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of other labels as evidence; or not at all
 COMPETE, FREE = 0.25, 0.5  # dispersion up to which labels compete, and from which they do not
-WEAK = 6.0  # deviation of level and slope where a curve is fitted: none to speak of
 LEVEL, SPREAD, STEEP = -2.0, 1.5, 3.0  # logit of the truth on an average row, deviation; of slopes
 ROUNDS, PRIORS = 3, 3.0  # that find the level; labels that LEVEL counts for
 NONE = 0.05  # prior share of labels without noise
@@ -37,8 +36,21 @@ OUTLIER = np.exp(-5.0)  # likelihood that one label can deny a common rate at mo
 EXCESS, LEAST, EACH = 1.0, 6.0, 0.1  # log likelihood of floors that may be chance: see `seen_noise`
 ALIKE = 0.9  # correlation of columns that cannot be told apart
 DIFFERENT = 0.1  # deviation between labels' chances from which they are told to differ
-STEPS = 20  # of the fit of curves; most converge in less
+STEPS, MORE_STEPS = 20, 6  # of the fit of curves, most converge in less; of one that is near
+PLACES = 201  # scores that a label's curve is tabulated at
 LABELS_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is assumed of a curve: a ~ N(level, spread), b ~ N(0, steep) and not negative."""
+
+    level: float
+    spread: float
+    steep: float
+
+
+HARDLY_ANY = Prior(-1.0, 6.0, 6.0)
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class NoiseModel:
 
     scores: Array  # (n, q), predictions of the candidates by features and other labels
     beliefs: Array  # (G, q), how likely each rate is the label's
+    curves: "Curves"  # of the labels at each rate
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
     seen: float  # weight of the noise that is seen, 0 ... 1
     groups: list[list[int]]  # of labels that are given to the same rows
@@ -65,6 +78,25 @@ class NoiseModel:
     def with_others(self, P: Array, Y: Array) -> Array:
         """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
         return with_others(P, Y, self.first, self.free)
+
+    def by_curves(self) -> tuple[Array, Array]:
+        """By each label's own curve, over all that its rate may be, both ``(n, q)``.
+
+        The chance of being a candidate, and the probability that one is true.
+        """
+        Z = standard(self.scores)
+        low, width = Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9)
+        s = low + width * np.linspace(0, 1, PLACES)[:, None]
+        chance, confidence = np.zeros(s.shape), np.zeros(s.shape)
+        for rate, belief, a, b in zip(
+            RATES, self.beliefs, self.curves.a, self.curves.b, strict=True
+        ):
+            true = expit(a + b * s)
+            seen = rate + (1 - rate) * true
+            chance += belief * seen
+            confidence += belief * true / seen
+        place = (Z - low) / width
+        return look_up(place, chance), look_up(place, confidence)
 
     def deviation(self, weights: Array) -> float:
         """How far labels' chances are apart, by weights ``(q,)``, in units of arcsin sqrt."""
@@ -95,11 +127,13 @@ def fit(P: Array, Y: Array) -> NoiseModel:
     found = dispersion(P, Y)
     free = freedom(found)
     scores = with_others(P, Y, first, free)
-    curves = fit_curves(scores, Y)
-    beliefs = levelled(curves, weights_of(Y), free)
+    bins = binned(standard(scores), Y)
+    floors = fit_curves(bins, HARDLY_ANY)
+    beliefs, curves = levelled(bins, weights_of(Y), free)
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        curves = fit_curves(with_others(P, Y, np.arange(Y.shape[1]), free), Y)
-    return NoiseModel(scores, beliefs, found, seen_noise(curves), groups, first)
+        others = with_others(P, Y, np.arange(Y.shape[1]), free)
+        floors = fit_curves(binned(standard(others), Y), HARDLY_ANY)
+    return NoiseModel(scores, beliefs, curves, found, seen_noise(floors), groups, first)
 
 
 def weights_of(Y: Array) -> Array:
@@ -153,18 +187,14 @@ def by_others(P: Array, Y: Array, first: Array) -> Array:
 class Curves:
     """Fits of each label's candidates at each rate, all ``(G, q)``."""
 
-    value: Array  # log likelihood, hardly any prior
+    value: Array  # log likelihood and prior
     a: Array
     b: Array
-    haa: Array  # information of a and b
-    hab: Array
-    hbb: Array
+    det: Array  # determinant of the information of a and b, with the prior's
 
-    def evidence(self, level: float) -> Array:
-        """Log evidence of each rate, by Laplace's method, with a prior of level and slope."""
-        det = (self.haa + SPREAD**-2) * (self.hbb + STEEP**-2) - self.hab**2
-        prior = ((self.a - level) / SPREAD) ** 2 + (self.b / STEEP) ** 2 + np.log(det)
-        found = self.value - prior / 2
+    def evidence(self) -> Array:
+        """Log evidence of each rate, by Laplace's method, up to a constant of each label."""
+        found = self.value - np.log(self.det) / 2
         return found - found.max(axis=0)
 
     def floors(self) -> Array:
@@ -172,7 +202,16 @@ class Curves:
         return self.value.max(axis=0) - self.value[0]
 
 
-def binned(S: Array, Y: Array) -> tuple[Array, Array, Array]:
+def standard(S: Array) -> Array:
+    """Scores ``(n, q)`` in units of their label's deviation."""
+    spread = S.std(axis=0)
+    return (S - S.mean(axis=0)) / np.where(spread > 1e-9, spread, 1)
+
+
+Bins = tuple[Array, Array, Array]
+
+
+def binned(S: Array, Y: Array) -> Bins:
     """Rows in bins per label, by S: sizes ``(B, 1)``, candidates and mean S ``(B, q)``."""
     n = len(S)
     edges = np.unique(np.linspace(0, n, min(BINS, max(2, n // 4)) + 1).astype(int))[:-1]
@@ -182,38 +221,48 @@ def binned(S: Array, Y: Array) -> tuple[Array, Array, Array]:
     return size, on, sums / size
 
 
-def fit_curves(S: Array, Y: Array) -> Curves:
-    """Fit ``rate + (1 - rate) sigmoid(a + b s)``, b >= 0, to every label at every rate."""
-    spread = S.std(axis=0)
-    size, on, s = binned((S - S.mean(axis=0)) / np.where(spread > 1e-9, spread, 1), Y)
-    parts = row_blocks(Y.shape[1], LABELS_AT_ONCE)
-    fits = [_fit(size, on[:, part], s[:, part]) for part in parts]
+def fit_curves(bins: Bins, prior: Prior, near: Curves | None = None) -> Curves:
+    """Fit ``rate + (1 - rate) sigmoid(a + b s)`` to every label at every rate.
+
+    A fit that is near by is where it begins.
+    """
+    size, on, s = bins
+    if near is None:
+        start = np.full((len(RATES), s.shape[1]), LEVEL), np.ones((len(RATES), s.shape[1]))
+    else:
+        start = near.a, near.b
+    steps = STEPS if near is None else MORE_STEPS
+    fits = [
+        _fit(size, on[:, part], s[:, part], prior, start[0][:, part], start[1][:, part], steps)
+        for part in row_blocks(s.shape[1], LABELS_AT_ONCE)
+    ]
     return Curves(*(np.concatenate(each, axis=1) for each in zip(*fits, strict=True)))
 
 
-def _fit(size: Array, on: Array, s: Array) -> tuple[Array, ...]:
+def _fit(
+    size: Array, on: Array, s: Array, prior: Prior, a: Array, b: Array, steps: int
+) -> tuple[Array, ...]:
     """Fisher scoring with steps that never make the fit worse, of all rates and labels at once."""
     rate = RATES[:, None, None]
-    a, b = np.full((len(RATES), s.shape[1]), LEVEL), np.ones((len(RATES), s.shape[1]))
+    level, of_a, of_b = prior.level, prior.spread**-2, prior.steep**-2
 
     def value(a: Array, b: Array) -> tuple[Array, Array, Array]:
         p = expit(a[:, None] + b[:, None] * s)
         seen = np.clip(rate + (1 - rate) * p, 1e-9, 1 - 1e-9)
         fit = (xlogy(on, seen) + xlogy(size - on, 1 - seen)).sum(axis=1)
-        return fit - ((a + 1) ** 2 + b**2) / WEAK**2 / 2, p, seen
+        return fit - (of_a * (a - level) ** 2 + of_b * b**2) / 2, p, seen
 
     def information(p: Array, seen: Array) -> tuple[Array, ...]:
         slope, spread = (1 - rate) * p * (1 - p), seen * (1 - seen)
         w, g = size * slope**2 / spread, (on - size * seen) / spread * slope
-        ga, gb = g.sum(axis=1) - (a + 1) / WEAK**2, (g * s).sum(axis=1) - b / WEAK**2
-        haa, hab, hbb = w.sum(axis=1), (w * s).sum(axis=1), (w * s * s).sum(axis=1)
-        return ga, gb, haa + WEAK**-2, hab, hbb + WEAK**-2
+        ga, gb = g.sum(axis=1) - of_a * (a - level), (g * s).sum(axis=1) - of_b * b
+        haa, hab, hbb = w.sum(axis=1) + of_a, (w * s).sum(axis=1), (w * s * s).sum(axis=1) + of_b
+        return ga, gb, haa, hab, hbb, haa * hbb - hab**2
 
     now, p, seen = value(a, b)
     damp = np.ones(a.shape)
-    for _ in range(STEPS):
-        ga, gb, haa, hab, hbb = information(p, seen)
-        det = haa * hbb - hab**2
+    for _ in range(steps):
+        ga, gb, haa, hab, hbb, det = information(p, seen)
         da, db = (hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det
         length = damp * np.minimum(1, 2 / np.maximum(np.maximum(abs(da), abs(db)), 1e-9))
         tried = a + length * da, np.maximum(b + length * db, 0)
@@ -222,7 +271,16 @@ def _fit(size: Array, on: Array, s: Array) -> tuple[Array, ...]:
         a, b, now = (np.where(good, x, y) for x, y in ((tried[0], a), (tried[1], b), (found, now)))
         p, seen = (np.where(good[:, None], x, y) for x, y in zip(rest, (p, seen), strict=True))
         damp = np.where(good, np.minimum(1, damp * 2), damp / 4)
-    return now, a, b, *information(p, seen)[2:]
+    return now, a, b, information(p, seen)[-1]
+
+
+def look_up(place: Array, table: Array) -> Array:
+    """Each label's table ``(K, q)`` at places ``(n, q)`` from 0 to 1, linear between entries."""
+    last = len(table) - 1
+    place = np.clip(place, 0, 1) * last
+    low = np.minimum(place.astype(int), last - 1)
+    below, above = (np.take_along_axis(table, low + k, axis=0) for k in (0, 1))
+    return below + (place - low) * (above - below)
 
 
 def seen_noise(curves: Curves) -> float:
@@ -236,16 +294,15 @@ def seen_noise(curves: Curves) -> float:
     return float(expit(2 * (floor - enough)))
 
 
-def levelled(curves: Curves, weights: Array, free: float) -> Array:
-    """Beliefs ``(G, q)``, and along with them the level that the truth has on average (EM)."""
-    level = LEVEL
-    precision = curves.haa + SPREAD**-2
+def levelled(bins: Bins, weights: Array, free: float) -> tuple[Array, Curves]:
+    """Beliefs ``(G, q)``, curves, and along with them the truth's level on average (EM)."""
+    level, curves = LEVEL, fit_curves(bins, Prior(LEVEL, SPREAD, STEEP))
     for _ in range(ROUNDS):
-        beliefs = believed(curves.evidence(level), weights, free)
-        a = (curves.a * curves.haa + level * SPREAD**-2) / precision
-        mean = (beliefs * a).sum(axis=0)
+        beliefs = believed(curves.evidence(), weights, free)
+        mean = (beliefs * curves.a).sum(axis=0)
         level = (weights @ mean + PRIORS * LEVEL) / (weights.sum() + PRIORS)
-    return believed(curves.evidence(level), weights, free)
+        curves = fit_curves(bins, Prior(level, SPREAD, STEEP), curves)
+    return believed(curves.evidence(), weights, free), curves
 
 
 def believed(evidence: Array, weights: Array, free: float) -> Array:

@@ -72,7 +72,8 @@
       : `All tags are judged anew after ${count(progress.until_judged)} more decisions.`;
     const rounds = progress.rounds ? ` Done ${count(progress.rounds)} times.` : "";
     const others = progress.others ? ` ${count(progress.others)} other ${progress.others === 1 ? "reviewer is" : "reviewers are"} here.` : "";
-    byId("status").textContent = `${judging}${rounds}${others} ${progress.problem}`.trim();
+    const wrong = progress.wrong ? `By the random part of the answers ${progress.wrong} of all tags are wrong. ` : "";
+    byId("status").textContent = `${wrong}${judging}${rounds}${others} ${progress.problem}`.trim();
     byId("rest").textContent = progress.skipped
       ? `You skipped ${count(progress.skipped)} ${progress.skipped === 1 ? "tag" : "tags"}.`
       : "Every tag is decided, or on another reviewer's screen.";

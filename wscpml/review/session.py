@@ -66,12 +66,11 @@ class Session:
         journal: Path,
         *,
         every: int = 50,
-        seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
         start: Callable[[Callable[[], None]], None] = in_background,
     ) -> None:
         self.items, self.journal = items, journal
-        self._judge, self._every, self._seed = judge, every, seed
+        self._judge, self._every = judge, every
         self._clock, self._start = clock, start
         self._lock = threading.Lock()
         self._screens: dict[str, _Screen] = {}
@@ -159,6 +158,7 @@ class Session:
                 "decided": len(self._words),
                 "false": int((~of.true).sum()),
                 "tags": self._tags,
+                "wrong": self._wrong_share.told() if self._wrong_share else "",
                 "errors_left": max(self._doubt - float(settled.sum()), 0.0),
                 "per_minute": 60 * (len(me.times) - 1) / spent if spent else None,
                 "skipped": len(me.skipped - self._words.keys()),
@@ -213,15 +213,14 @@ class Session:
         screens = self._screens.values()
         waiting: set[Pair] = set().union(*(screen.skipped for screen in screens))
         waiting |= {(s.row, j) for s in screens if s.row is not None for j in s.asked}
-        rows, labels = queue.choose(
+        asked = queue.choose(
             self._judgement.label_confidence,
             self.items.candidates,
             self._decided,
             BATCH + len(waiting),
-            np.random.default_rng([self._seed, len(self._words)]),
         )
         grouped: dict[int, list[int]] = {}
-        for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
+        for row, label in zip(asked.row.tolist(), asked.label.tolist(), strict=True):
             grouped.setdefault(row, []).append(label)
         self._batch = list(grouped.items())
 
@@ -259,6 +258,7 @@ class Session:
             for i, j, true in zip(*(a.tolist() for a in (of.row, of.label, of.true)), strict=True)
         }
         self._decided, self._version = of, version
+        self._wrong_share = queue.wrong_share(self.items.candidates, of)
 
     def _take(self, judgement: Judgement) -> None:
         """Go on with a judgement, and with a batch that is chosen by it."""

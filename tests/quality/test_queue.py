@@ -1,0 +1,129 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from wscpml.quality import queue
+from wscpml.quality.decisions import Decided
+
+
+@pytest.fixture
+def judged():
+    rng = np.random.default_rng(0)
+    candidates = (rng.random((300, 6)) < 0.5).astype(np.uint8)
+    return candidates * rng.uniform(0.05, 0.95, candidates.shape), candidates
+
+
+def decide(asked, upto=None):
+    row, label = asked.row[:upto], asked.label[:upto]
+    return Decided(row, label, row % 3 > 0)
+
+
+def test_each_candidate_is_asked_once_and_no_decided_one(judged):
+    confidence, candidates = judged
+    first = queue.choose(confidence, candidates, Decided.nothing(), 100)
+    assert len(set(zip(first.row.tolist(), first.label.tolist(), strict=True))) == 100
+    assert (candidates[first.row, first.label] == 1).all()
+    second = queue.choose(confidence, candidates, decide(first), 10_000)
+    assert len(second.row) == candidates.sum() - 100
+    pairs = [set(zip(q.row.tolist(), q.label.tolist(), strict=True)) for q in (first, second)]
+    assert not pairs[0] & pairs[1]
+
+
+def test_every_fifth_is_random(judged):
+    asked = queue.choose(*judged, Decided.nothing(), 100)
+    assert asked.random.sum() == 20
+    assert asked.random[::5].all()
+
+
+def test_answers_begin_spread_over_the_labels(judged):
+    confidence, candidates = judged
+    confidence = confidence.copy()
+    confidence[:, 0] = 0.5 * candidates[:, 0]  # one label is in doubt everywhere
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 60)
+    assert np.bincount(asked.label, minlength=6).min() >= 5
+
+
+def test_what_is_in_doubt_is_asked_before_what_is_sure():
+    candidates = np.ones((400, 2), np.uint8)
+    confidence = np.where(np.arange(400)[:, None] < 60, 0.45, 0.98) * np.ones((400, 2))
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 50)
+    assert (asked.row[~asked.random] < 60).all()
+
+
+def test_a_row_does_not_come_all_at_once():
+    candidates = np.ones((50, 12), np.uint8)
+    confidence = np.full((50, 12), 0.9)
+    confidence[7] = 0.5
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 20)
+    assert (asked.row[~asked.random] == 7).sum() <= queue.AT_ONCE + 1
+
+
+def test_the_table_can_be_filled_in(judged):
+    confidence, candidates = judged
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 10)
+    names = [f"tag {j}" for j in range(6)]
+    table = queue.table(asked, confidence, pd.Index([f"song {i}" for i in range(300)]), names)
+    assert list(table.columns) == ["instance", "label", "decision", "label_confidence", "chosen"]
+    assert table.instance.tolist() == [f"song {i}" for i in asked.row]
+    assert set(table.chosen) == {"random", "worth"}
+    assert (table.decision == "").all()
+
+
+def test_the_random_part_estimates_without_bias_what_the_chosen_part_cannot():
+    inside = 0
+    for draw in range(40):
+        rng = np.random.default_rng(draw)
+        candidates = (rng.random((200, 5)) < 0.6).astype(np.uint8)
+        truth = (rng.random((200, 5)) < 0.7).astype(np.uint8)
+        confidence = np.clip(0.3 * truth + rng.uniform(0.1, 0.6, truth.shape), 0, 1)
+        asked = queue.choose(candidates * confidence, candidates, Decided.nothing(), 200)
+        decided = Decided(asked.row, asked.label, truth[asked.row, asked.label] == 1)
+        found = queue.wrong_share(candidates, decided)
+        actual = 1 - truth[candidates == 1].mean()
+        inside += found.lower <= actual <= found.upper
+        assert found.answers >= 40
+    assert inside >= 36  # of 40, with 95 % each
+
+
+def test_few_random_answers_prove_nothing(judged):
+    confidence, candidates = judged
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 50)
+    assert queue.wrong_share(candidates, decide(asked)) is None
+    assert queue.told(candidates, decide(asked), list("abcdef")) == []
+
+
+def test_intervals_are_told_in_words_label_by_label_where_there_are_enough(judged):
+    confidence, candidates = judged
+    asked = queue.choose(confidence, candidates, Decided.nothing(), 5000)
+    told = queue.told(candidates, decide(asked), list("abcdef"))
+    assert told[0].startswith("between ")
+    assert "% (95 %) of all tags are wrong, by " in told[0]
+    assert [line[:3] for line in told[1:]] == [f"'{name}'" for name in "abcdef"]
+
+
+def test_the_lottery_of_all_labels_serves_each_of_them(judged):
+    confidence, candidates = judged
+    row, label = np.nonzero(candidates)
+    drawn = np.argsort(queue.tickets(row, label), kind="stable")[:300]
+    decided = Decided(row[drawn], label[drawn], row[drawn] % 3 > 0)
+    assert queue.wrong_share(candidates, decided).answers == 300
+    of_labels = queue.wrong_shares(candidates, decided)
+    assert sum(share.answers for share in of_labels.values()) == 300
+
+
+@pytest.mark.parametrize("true", [True, False])
+def test_answers_of_one_kind_give_an_interval_that_ends_at_the_edge(true):
+    candidates = np.ones((30, 1), np.uint8)
+    found = queue.wrong_share(
+        candidates, Decided(np.arange(30), np.zeros(30, int), np.full(30, true))
+    )
+    assert (found.lower, found.upper)[not true] == (0.0 if true else 1.0)
+    assert 0 <= found.lower < found.upper <= 1
+
+
+def test_tickets_are_as_good_as_random():
+    row, label = np.divmod(np.arange(100_000), 50)
+    drawn = np.argsort(queue.tickets(row, label))[:5000]
+    assert abs(row[drawn].mean() - row.mean()) < 40
+    assert abs(np.bincount(label[drawn], minlength=50) - 100).max() < 50
+    assert len(np.unique(queue.tickets(row, label))) == 100_000
