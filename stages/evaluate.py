@@ -116,6 +116,7 @@ def audited(
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
         decided,
+        inputs.shown("train"),
     )
 
 

@@ -113,6 +113,14 @@ def candidate_table(candidates: Array, **columns: Array) -> "pd.DataFrame":
     return candidate_table(instances("train"), names, candidates, **columns)
 
 
+def shown(side: str) -> "pd.DataFrame | None":
+    """What people know the rows by, if the settings name columns for that."""
+    if "shown" not in artifacts.read("data/prepared/names.json"):
+        return None
+    table: pd.DataFrame = artifacts.read("data/prepared/shown.parquet")
+    return table[rows(side)]
+
+
 def instances(side: str) -> Array:
     """Ids of the rows."""
     return np.array(artifacts.read("data/prepared/names.json")["instances"])[rows(side)]

@@ -36,8 +36,11 @@ def prepare(settings: Settings) -> None:
         "labels": data.label_names,
         "instances": data.instance_ids,
     }
+    shown = {} if data.shown is None else {"shown.parquet": data.shown}
+    names |= {"shown": list(data.shown)} if data.shown is not None else {}
     contents = {
         "names.json": names,
+        **shown,
         **artifacts.matrix_file("features", data.compact_features),
         **{f"{name}.npy": labels for name, labels in given.items()},
     }

@@ -42,6 +42,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "data/own/README.md",
+    ROOT / "data/decisions/README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMANDS = [  # (page, words), of all that is shown to be typed into a shell
@@ -133,7 +134,8 @@ def commands(*start):
 def test_every_wscpml_command_of_every_page_is_one():
     found = commands("wscpml")
     assert {words[0] for words in found} == {
-        "audit", "clean", "datasets", "describe", "fetch", "methods", "predict", "sample",
+        "audit", "clean", "datasets", "describe", "fetch", "import-decisions", "methods", "predict",
+        "review", "sample",
     }  # fmt: skip
     for words in found:
         cli._parser().parse_args(words)
@@ -274,6 +276,7 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
         assert len(confidence) == 300
         assert 0 < known["cleaned"].to_numpy().sum() < (confidence > 0).to_numpy().sum()
         assert known["again"].equals(known["model"].predict(known["songs"]))
+        assert known["reviewed"].decided_.true.sum() == 1
 
 
 @pytest.mark.parametrize("name", run.PAGES)

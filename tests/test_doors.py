@@ -19,6 +19,7 @@ from wscpml.errors import UserError
 from wscpml.quality import judging
 
 LABELS = ["rock", "jazz", "pop", "folk"]
+DECISIONS = Path("data/decisions/table.csv")
 
 
 @dataclass
@@ -99,8 +100,10 @@ def sides() -> list[tuple[pd.DataFrame, pd.DataFrame]]:
 def by_estimator() -> Answer:
     (songs, given), (rest, _) = sides()
     chosen = settings.for_estimator(Path("params.yaml"), [])
-    fitted = WSCPML(**chosen).fit(songs.set_index("song"), given.set_index("song"))
-    row, label = np.nonzero(given[LABELS].to_numpy())
+    fitted = WSCPML(**chosen).fit(
+        songs.set_index("song"), given.set_index("song"), DECISIONS if DECISIONS.exists() else None
+    )
+    row, label = np.nonzero(fitted.candidates_)
     issues = fitted.find_label_issues().astype({"prototype_rank": int})
     issues["label_confidence"] = [float(f"{v:.3g}") for v in issues.label_confidence]
     rest = rest.set_index("song")
@@ -121,6 +124,7 @@ def by_command() -> Answer:
     for name, table in (("songs", songs), ("tags", given), ("rest", rest)):
         table.to_csv(f"{name}.csv", index=False)
     taken = ["songs.csv", "tags.csv", "--id", "song", "--params", "params.yaml"]
+    taken += ["--decisions", str(DECISIONS)] if DECISIONS.exists() else []
     main(["clean", *taken, "-o", "clean.parquet", "--model", "model"])
     main(["audit", *taken, "--html", "page.html"])
     main(["predict", "model", "rest.csv", "--id", "song", "-o", "predicted.parquet"])
@@ -169,6 +173,34 @@ def test_every_door_gives_the_same_answer(project, labels, kind, change):
     assert one.labels.any()
     losses = artifacts.read("metrics/training.csv").validation_loss
     assert kind == "kernel_ridge" or losses.min() < 0.99 * losses[0]
+    for other in others:
+        pd.testing.assert_frame_equal(one.tags, other.tags, check_exact=True)
+        pd.testing.assert_frame_equal(one.reasons, other.reasons, check_exact=True)
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        np.testing.assert_array_equal(one.labels, other.labels)
+
+
+@pytest.mark.parametrize("labels", ["printed", "cleaned"])
+def test_every_door_takes_decisions_to_the_same_effect(project, labels):
+    project["classifier"] |= {"labels": labels, "kind": "kernel_ridge"}
+    Path("params.yaml").write_text(yaml.safe_dump(project))
+    before = by_pipeline()
+    _, given = sides()[0]
+    missing = given[given.rock == 0].song.iloc[0]
+    rows = [(each.instance, each.label, "true") for each in before.reasons.head(3).itertuples()]
+    rows += [(missing, "rock", "true"), (*before.tags.iloc[0, :2], "false")]
+    DECISIONS.parent.mkdir()
+    table = pd.DataFrame(rows, columns=["instance", "label", "decision"])
+    table.to_csv(DECISIONS, index=False)
+    project["review"]["decisions"] = str(DECISIONS)
+    Path("params.yaml").write_text(yaml.safe_dump(project))
+    one, *others = by_pipeline(), by_estimator(), by_command()
+    said = one.tags.merge(table, on=["instance", "label"])
+    assert said.label_confidence.tolist() == (said.decision == "true").astype(int).tolist()
+    assert len(said) == 5
+    assert len(one.tags) == len(before.tags) + 1
+    assert len(one.reasons) == (one.tags.keep == 0).sum() - 1  # what is decided is no suspicion
+    assert not np.array_equal(one.probabilities, before.probabilities)
     for other in others:
         pd.testing.assert_frame_equal(one.tags, other.tags, check_exact=True)
         pd.testing.assert_frame_equal(one.reasons, other.reasons, check_exact=True)

@@ -69,7 +69,7 @@ def _watched(directory: Path) -> AfterValidator:
 
 
 DECISIONS = Path("data/decisions")
-OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count")
+OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count", "show")
 
 OwnPath = Annotated[Path, _watched(OWN)]
 DecisionsPath = Annotated[Path, _watched(DECISIONS)]
@@ -98,10 +98,11 @@ class DatasetSettings(Section):
     min_count: Count = 1
     label_count: Count | None = None
     columns: dict[str, Role] = Field(default_factory=dict)
+    show: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        own = [key for key in OWN_FILES if getattr(self, key) is not None]
+        own = [key for key in OWN_FILES if getattr(self, key)]
         if self.name is None and self.features is None:
             raise ValueError("give the name of a data set, or features of your own")
         if self.name is not None and own:

@@ -63,6 +63,40 @@ def test_candidates_as_long_rows_and_a_weight_of_zero_is_no_candidate():
     assert the_songs(load(candidates="y.csv"))
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_to_show_are_text_and_no_features(kind):
+    table = pd.read_csv("tagged.csv").assign(title=["One", None, "=3"], year=[1999, 2001, 2003])
+    table.to_csv("shown.csv", index=False) if kind == "csv" else table.to_parquet("shown.parquet")
+    data = load(f"shown.{kind}", tags="tags", show=["year", "title"])
+    assert the_songs(data)
+    assert data.shown.to_dict("list") == {
+        "year": ["1999", "2001", "2003"],
+        "title": ["One", "", "=3"],
+    }
+
+
+def test_columns_to_show_may_be_beside_the_candidates_in_any_order():
+    Path("y.csv").write_text("song,tags,title\ns2,rock;jazz,Two\ns1,rock,One\ns3,,Three\n")
+    data = load(candidates="y.csv", tags="tags", show=["title"])
+    assert the_songs(data)
+    assert data.shown.title.tolist() == ["One", "Two", "Three"]
+    Path("y.csv").write_text("song,label,title\ns2,rock,Two\ns1,rock,One\ns2,jazz,Two\n")
+    data = load(candidates="y.csv", show=["title"])
+    assert the_songs(data)
+    assert data.shown.title.tolist() == ["One", "Two", ""]
+    pd.DataFrame({"song": IDS, **LABELS, "title": list("abc")}).to_csv("y.csv", index=False)
+    data = load(candidates="y.csv", show=["title"])
+    assert the_songs(data)
+    assert data.shown.title.tolist() == list("abc")
+
+
+def test_a_column_to_show_that_is_not_there_is_told():
+    with pytest.raises(
+        UserError, match="tagged.csv: show=: has no column 'titel'; its columns are"
+    ):
+        load("tagged.csv", tags="tags", show=["titel"])
+
+
 def test_rows_without_ids_go_by_their_order():
     pd.DataFrame(LABELS).to_csv("y.csv", index=False)
     pd.DataFrame(X, columns=["tempo", "loud"]).to_csv("plain.csv", index=False)
@@ -358,6 +392,10 @@ def test_options_have_the_names_of_the_door(named, id, tags, candidates, separat
     assert refusal(separator="") == f"{separator}: must not be empty"
     assert f"a column that both have as {id}" in refusal(
         features="x.npy", candidates="y.csv", id=None
+    )
+    Path("y.csv").write_text("name,rock\na,1\nb,0\nc,1\n")
+    assert f"leave the column out, or name it as {id}, {tags} or {named('show')}" in refusal(
+        candidates="y.csv", id=None
     )
     Path("x.csv").write_text("song,tempo\ns1,fast\ns2,3\ns3,4\n")
     assert refusal(candidates="y.csv").endswith(f"say what the column is by {columns}")

@@ -51,6 +51,28 @@ def test_each_label_has_its_frequency_noise_and_confidence():
     assert told.wrong_share == pytest.approx(2.1 / 6)
 
 
+def test_items_are_shown_as_text_beside_their_ids_and_cut(example):
+    n = len(example.instances)
+    shown = pd.DataFrame(
+        {
+            "label": [f"title of {each}" for each in example.instances],
+            HOSTILE[1]: [HOSTILE[0] * 50] * n,
+        }
+    )
+    table = data_of(audit.render(replace(example, shown=shown)))["tables"][0]
+    assert [column[:2] for column in table["columns"][:4]] == [
+        ["instance", "Instance"],
+        ["shown 1", "label"],
+        ["shown 2", HOSTILE[1]],
+        ["label", "Label"],
+    ]
+    for instance, title, long, *_ in table["rows"]:
+        assert title == f"title of {instance}"
+        assert long == (HOSTILE[0] * 50)[: audit.MOST_TEXT] + "…"
+    plain = data_of(audit.render(example))["tables"][0]
+    assert [[row[0], *row[3:]] for row in table["rows"]] == plain["rows"]
+
+
 def test_what_is_decided_is_counted_apart_and_never_found_by_us(example):
     row, label = np.nonzero((example.candidates == 1) & (example.label_confidence < 0.5))
     right, wrong = (row[0], label[0]), (row[1], label[1])

@@ -1,6 +1,7 @@
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from wscpml.errors import UserError
@@ -80,6 +81,37 @@ def test_the_labeling_interface_fits_the_tasks_and_is_escaped(judged):
     assert controls[result["from_name"]].get("choice") == "multiple"
 
 
-def test_a_label_that_xml_cannot_hold_is_told():
+def test_a_name_that_xml_cannot_hold_is_told():
     with pytest.raises(UserError, match=r"label 'a\\x01': has a character that XML cannot hold"):
         review.label_studio_config(["a\x01"])
+    with pytest.raises(UserError, match=r"column 'b\\x01': has a character that XML cannot hold"):
+        review.label_studio_config(["a"], pd.DataFrame({"b\x01": ["x"]}))
+
+
+def test_tasks_show_an_item_as_its_columns_say(judged):
+    shown = pd.DataFrame(
+        {
+            '"title" <b>': HOSTILE + ["plain"],
+            "cover": ["a.PNG", "", "https://example.invalid/b.jpeg?size=1", "c.webp"],
+            "sound": ["a.mp3", "b.wav", "c.ogg", "d.flac"],
+            "mixed": ["a.png", "no picture", "", "b.png"],
+        }
+    )
+    cells = dict(zip(["b", "a", "<i>", "7"], shown.to_numpy().tolist(), strict=True))
+    view = ElementTree.fromstring(review.label_studio_config(HOSTILE, shown))
+    objects = [(each.tag, each.get("value")) for each in view if each.tag != "Choices"]
+    assert objects == [
+        ("Header", '"title" <b>'),
+        ("Text", "$shown1"),
+        ("Header", "cover"),
+        ("Image", "$shown2"),
+        ("Header", "sound"),
+        ("Audio", "$shown3"),
+        ("Header", "mixed"),
+        ("Text", "$shown4"),
+        ("Text", "$instance"),
+        ("Table", "$confidence"),
+    ]
+    for task in review.label_studio_tasks(judged, "wscpml 1", cells):
+        data = task["data"]
+        assert [data[f"shown{k}"] for k in (1, 2, 3, 4)] == cells[data["instance"]]

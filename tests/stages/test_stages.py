@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,27 @@ def test_the_audit_is_of_the_training_rows_by_their_confidence(tiny_project):
     assert "<title>tiny: which tags are wrong</title>" in page
     assert audit.PROBABILITY in page
     assert 'id="calibration"' in page
+
+
+def test_the_audit_shows_the_items_as_people_know_them(tiny_project):
+    data = Tiny().data
+    Path("data/own").mkdir(parents=True)
+    songs = pd.DataFrame(data.features, columns=data.feature_names)
+    names = np.array(["rock", "jazz", "pop", "folk"])
+    songs["tags"] = [";".join(names[row == 1]) for row in np.maximum(data.truth, data.truth[::-1])]
+    songs["title"] = [f"Opus {i}" for i in range(60)]
+    songs.to_csv("data/own/songs.csv", index=False)
+    own = {"name": None, "features": "data/own/songs.csv", "tags": "tags", "show": ["title"]}
+    change("dataset", own)
+    run_all()
+    assert artifacts.read("data/prepared/names.json")["features"] == data.feature_names
+    page = Path("metrics/audit.html").read_text()
+    table = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))["tables"][0]
+    assert table["columns"][1] == ["shown 1", "title", "text"]
+    assert all(title == f"Opus {instance}" for instance, title, *_ in table["rows"])
+    change("dataset", own | {"name": "yeast", "features": None, "tags": None})
+    with pytest.raises(UserError, match="dataset: show is for files of your own"):
+        settings.load()
 
 
 def test_the_audit_of_another_method_says_that_it_has_no_probabilities(tiny_project):

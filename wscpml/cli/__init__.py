@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         from wscpml.cli import commands
 
-        getattr(commands, options.command)(options)
+        getattr(commands, options.command.replace("-", "_"))(options)
         sys.stdout.flush()
     except UserError as mistake:
         sys.exit(str(mistake))
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "  wscpml describe songs.csv --tags tags --id song\n"
         "  wscpml clean songs.csv --tags tags --id song -o clean.csv --model songs-model\n"
         "  wscpml audit songs.csv --tags tags --id song --html report.html\n"
+        "  wscpml review songs.csv --tags tags --id song --decisions decisions.csv\n"
         "  wscpml predict songs-model new.csv --id song -o predicted.csv\n"
         "  wscpml COMMAND --help\n"
         "\n"
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         "audit",
         "write a page about the tags: label by label, what to review first, and a map",
         "wscpml audit songs.csv --tags tags --id song --html report.html",
+        "wscpml audit songs.csv --tags tags --id song --show title,cover --html report.html",
         "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
     )
     _take_data(audit)
@@ -114,6 +116,49 @@ def _parser() -> argparse.ArgumentParser:
     _take_settings(audit)
     audit.add_argument(
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
+    )
+
+    review = command(
+        "review",
+        "open a page on which a person decides which tags are right, one item at a time",
+        "wscpml review songs.csv --tags tags --id song --decisions decisions.csv",
+        "wscpml review songs.csv --tags tags --id song --show title,text,cover --root covers \\",
+        "    --decisions decisions.csv --reviewer Anna",
+    )
+    _take_data(review)
+    _take_settings(review)
+    review.add_argument(
+        "--decisions",
+        type=_path(".csv"),
+        required=True,
+        metavar="FILE",
+        help="the table that decisions are appended to (.csv); those in it count already",
+    )
+    review.add_argument(
+        "--root",
+        type=Path,
+        metavar="DIR",
+        help="what shown pictures and sounds are under, if columns name files",
+    )
+    review.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let the browser load pictures and sounds from addresses in shown columns",
+    )
+    review.add_argument("--reviewer", default="", metavar="NAME", help="who decides")
+    review.add_argument(
+        "--every",
+        type=_count,
+        default=50,
+        metavar="N",
+        help="judge all tags anew after so many decisions (default 50)",
+    )
+    review.add_argument(
+        "--port",
+        type=int,
+        default=8765,
+        metavar="N",
+        help="of the page's address on this machine; 0: any that is free (default 8765)",
     )
 
     queue = command(
@@ -148,6 +193,26 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--separator", default=";", help="between predicted labels (default ;)")
     _take_output(predict)
 
+    imported = command(
+        "import-decisions",
+        "take what was decided in Label Studio into a table of decisions",
+        "wscpml import-decisions export.json -o decisions.csv",
+    )
+    imported.add_argument(
+        "export",
+        type=_path(".json"),
+        metavar="EXPORT",
+        help="what Label Studio exports of our tasks, as JSON or JSON-MIN",
+    )
+    imported.add_argument(
+        "-o",
+        "--output",
+        type=_path(".csv"),
+        required=True,
+        metavar="FILE",
+        help="the table (.csv); what is new is appended to it, if it is there",
+    )
+
     datasets = command(
         "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
     )
@@ -159,7 +224,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, queue, predict, datasets, methods):
+    for each in (describe, clean, audit, queue, imported, predict, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -196,6 +261,14 @@ def _take_data(command: argparse.ArgumentParser) -> None:
             if role == "ignore"
             else f"take this column for {role}, whatever it looks like",
         )
+    command.add_argument(
+        "--show",
+        type=_names,
+        default=[],
+        metavar="COLUMNS",
+        help="columns to show to people, such as title,text,cover; no features, unless --text or "
+        "the like names them too",
+    )
 
 
 def _take_decisions(command: argparse.ArgumentParser) -> None:
@@ -240,6 +313,11 @@ def _take_output(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the table to write, .csv or .parquet",
     )
+
+
+def _names(text: str) -> list[str]:
+    """A type for argparse: names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _count(text: str) -> int:

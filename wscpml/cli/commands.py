@@ -149,12 +149,16 @@ def clean(options: Namespace) -> None:
         files["model"] = options.model
     if options.label_studio:
         files |= {"label_studio": tasks, "label_studio_config": config}
-        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}")
+        shown = None
+        if data.shown is not None:
+            shown = dict(zip(data.instance_ids, data.shown.to_numpy().tolist(), strict=True))
+        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}", shown)
         artifacts.write(tasks, suspicious)
-        artifacts.write(config, review.label_studio_config(data.label_names))
+        artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
     if options.html:
         files["html"] = options.html
-        artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+        found = audit.of(fitted, options.features, data.truth, data.shown)
+        artifacts.write(options.html, audit.render(found))
     if options.cleaned_table:
         files["cleaned_table"] = options.cleaned_table
         artifacts.write(options.cleaned_table, tables.cleaned(options, data, judged))
@@ -169,8 +173,60 @@ def audit(options: Namespace) -> None:
 
     _refuse_overwriting({"--html": options.html}, _inputs(options))
     data, fitted, warnings = _fitted(options)
-    artifacts.write(options.html, audit.render(audit.of(fitted, options.features, data.truth)))
+    found = audit.of(fitted, options.features, data.truth, data.shown)
+    artifacts.write(options.html, audit.render(found))
     _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
+
+
+def review(options: Namespace) -> None:
+    """Let a person decide, on a page of this machine's own."""
+    import pandas as pd
+    from sklearn.base import clone
+
+    from wscpml.quality import decisions
+    from wscpml.quality.decisions import Decided
+    from wscpml.review.items import Items
+    from wscpml.review.session import Session
+    from wscpml.review.view import Judgement
+
+    try:
+        from wscpml.review import app
+    except ModuleNotFoundError as missing:
+        told = f"wscpml review: needs {missing.name}; pip install 'wscpml[review]'"
+        raise UserError(told) from None
+    read_alone = Namespace(**(vars(options) | {"decisions": None}))
+    _refuse_overwriting({"--decisions": options.decisions}, _inputs(read_alone))
+    if options.root and not options.root.is_dir():
+        raise UserError(f"{options.root}: --root: no such directory")
+    with app.listen(options.port) as listening:
+        decisions.append(options.decisions, [])
+        decisions.read(options.decisions)
+        data, fitted, warnings = _fitted(options)
+        for line in (*warnings, *fitted.remarks_):
+            print(line, file=sys.stderr)
+        X = data.compact_features
+        assert data.candidates is not None
+        candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+
+        def judge(decided: Decided) -> Judgement:
+            table = decided.table(data.instance_ids, data.label_names)
+            return Judgement.of(clone(fitted).fit(X, candidates, table), X)
+
+        items = Items(
+            options.features,
+            data.instance_ids,
+            data.label_names,
+            data.candidates,
+            X,
+            data.feature_names,
+            fitted.map_.scale(X),
+            data.shown,
+            options.root,
+            options.allow_remote,
+        )
+        first = Judgement.of(fitted, X)
+        session = Session(items, judge, first, options.decisions, every=options.every)
+        app.serve(session, listening, options.reviewer)
 
 
 def queue(options: Namespace) -> None:
@@ -217,16 +273,49 @@ def predict(options: Namespace) -> None:
     _tell(options, summary, f"{options.output}: {sum(done)} rows")
 
 
+def import_decisions(options: Namespace) -> None:
+    """Append what was decided in Label Studio to a table of decisions."""
+    import pandas as pd
+
+    from wscpml.quality import decisions, review
+
+    try:
+        export = json.loads(options.export.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise UserError(f"{options.export}: cannot be read as JSON ({reason})") from None
+    said = review.label_studio_decisions(export, str(options.export))
+    there = decisions.read(options.output) if options.output.exists() else decisions.empty()
+    told = ["instance", "label", "decision", "reviewer", "time"]
+    known = pd.MultiIndex.from_frame(said[told]).isin(pd.MultiIndex.from_frame(there[told]))
+    decisions.append(options.output, said[~known].to_dict("records"))
+    whole = decisions.read(options.output)
+    for remark in decisions.remarks(whole):
+        print(f"warning: {options.output}: {remark}", file=sys.stderr)
+    summary = {
+        "decisions": int((~known).sum()),
+        "known_before": int(known.sum()),
+        "contradictions": len(decisions.contradictions(whole).drop_duplicates(decisions.PAIR)),
+        "output": str(options.output),
+    }
+    _tell(
+        options,
+        summary,
+        f"{options.output}: {summary['decisions']} decisions are new, {summary['known_before']} "
+        "were there",
+    )
+
+
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     """A person's files or a named data set, and what may be wrong with it."""
     from wscpml.datasets import own
 
     name = _set_behind(options.features)
-    parts = ("candidates", "truth", "id", "tags", "separator", "label_count")
+    parts = ("candidates", "truth", "id", "tags", "separator", "label_count", "show")
     given = {key: getattr(options, key) for key in (*parts, "merge_variants", "min_count")}
     given["columns"] = _roles(options)
     if name in REGISTRY:
-        extra = [key for key in ("candidates", "truth", "id", "tags") if given[key]]
+        extra = [key for key in ("candidates", "truth", "id", "tags", "show") if given[key]]
         extra += given["columns"].values()
         if extra:
             option = own.on_command_line(extra[0])

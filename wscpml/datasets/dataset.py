@@ -49,6 +49,7 @@ class Dataset:
     encoding: "Encoding | None" = None  # that made features of columns other than plain numbers
     raw: "pd.DataFrame | None" = None  # the rows as they were before it
     unjudged: "Unjudged | None" = None
+    shown: "pd.DataFrame | None" = None  # n rows of text: what a person knows an instance by
 
     @property
     def labels(self) -> Array:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, row_blocks
 from wscpml.datasets.columns import EMPTY, Column, Role, all_numbers, parsed_dates, recognise
 from wscpml.datasets.dataset import refuse_twice
 from wscpml.datasets.tables import numbers, refuse_missing
@@ -34,6 +34,7 @@ FEWEST_ROWS = 5  # that a category needs for a column of its own
 MOST_WORDS = 300  # that have a column of their own
 MOST_GROUPS, DIRECTIONS = 5000, 30  # groups of letters, and what they are reduced to
 MOST_ROWS = 50_000  # that a text is fitted on; of more, every second, third, ...
+ROWS_AT_ONCE = 4096
 OTHER = "other"
 MEND = "mend that value"
 PARTS = ("year", "month", "day", "weekday", "hour")
@@ -317,8 +318,13 @@ class Encoding:
         `source` and the number of the `first` row are for messages about what cannot be taken.
         """
         refuse_missing(self.columns, list(map(str, table)), source)
-        table, place = table.set_axis(list(map(str, table)), axis=1), Place(source, first)
-        return np.hstack([each(table[each.column], place) for each in self.encoders])
+        table = table.set_axis(list(map(str, table)), axis=1)
+        encoded = np.empty((len(table), len(self.names)))
+        for rows in row_blocks(len(table), ROWS_AT_ONCE):  # words and letters of all take much more
+            part, place = table.iloc[rows], Place(source, first + rows.start)
+            parts = [each(part[each.column], place) for each in self.encoders]
+            np.concatenate(parts, axis=1, out=encoded[rows])
+        return encoded
 
     def to_files(self) -> dict[str, Any]:
         """Plain data and arrays, by file name."""

@@ -52,6 +52,7 @@ class Sources:
     min_count: int = 1  # rows that a label must have to be judged
     label_count: int | None = None  # of the last attributes of an ARFF file
     columns: Mapping[str, Role] = field(default_factory=dict)  # what they are, by name
+    show: Sequence[str] = ()  # columns to show to a person, which are no features
     named: Callable[[str], str] = in_python  # what messages call an option
 
 
@@ -86,6 +87,8 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
     if sources.separator == "":
         raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources)
+    for name in sources.show:
+        files.shown_in(name)
     has_truth = bool(sources.truth or files.holds_truth())
     features = files.features(held_out if has_truth else None)
     n = features.matrix.shape[0]
@@ -95,6 +98,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         truth = files.labels(sources.truth or sources.features, "truth")
     if features.ids is None and len(candidates.matrix) == n:
         features = replace(features, ids=candidates.ids)
+    shown = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
     if truth:
@@ -130,6 +134,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         encoding=features.encoded.encoding if features.encoded else None,
         raw=features.raw,
         unjudged=unjudged,
+        shown=pd.DataFrame(shown) if shown else None,
     )
 
 
@@ -146,10 +151,9 @@ class _Files:
         if path not in self.read:
             refuse_unreadable(path)
             if table_files.is_table(path):
+                named = (self.sources.id, self.sources.tags, "label", *self.sources.show)
                 words = [name for name, role in self.sources.columns.items() if role != "number"]
-                text = [name for name in (self.sources.id, self.sources.tags, "label") if name]
-                text += words
-                table = table_files.read(path, text)
+                table = table_files.read(path, [name for name in (*named, *words) if name])
                 self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
@@ -186,7 +190,8 @@ class _Files:
 
     def numbers(self, table: pd.DataFrame, path: Path) -> Array:
         named = self.sources.named
-        way_out = f"leave the column out, or name it as {named('id')} or {named('tags')}"
+        options = f"{named('id')}, {named('tags')} or {named('show')}"
+        way_out = f"leave the column out, or name it as {options}"
         return numbers(table, str(path), way_out=way_out)
 
     def holds_truth(self) -> bool:
@@ -205,7 +210,9 @@ class _Files:
                 f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
         ids = self.ids(found, path)
-        table = found.drop(columns=[c for c in (sources.id, sources.tags) if c in found])
+        shown = [name for name in sources.show if name not in sources.columns]
+        rest = (sources.id, sources.tags, *shown)
+        table = found.drop(columns=[name for name in rest if name in found])
         train = None if held_out is None else ~held_out(len(table))
         encoded = encode(table, str(path), sources.named, sources.columns, train)
         raw = table if encoded.encoding else None
@@ -230,9 +237,40 @@ class _Files:
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
-        columns = found if ids is None else found.drop(columns=[sources.id])
+        rest = (sources.id, *sources.show)
+        columns = found.drop(columns=[name for name in rest if name in found])
         matrix = binary(self.numbers(columns, path), str(path))
         return Labels(path, matrix, list(map(str, columns)), ids)
+
+    def shown_in(self, name: str) -> Path:
+        """The file that has a column to show: that of the features, or else of the candidates."""
+        paths = [path for path in (self.sources.features, self.sources.candidates) if path]
+        tables = [(path, self.content(path)) for path in paths]
+        named = {path: table for path, table in tables if isinstance(table, pd.DataFrame)}
+        found = [path for path, table in named.items() if name in table]
+        if not found:
+            columns = ", ".join(map(_columns, named.values())) or "not named"
+            raise UserError(
+                f"{paths[0]}: {self.sources.named('show')}: has no column {name!r}; its columns "
+                f"are {columns}"
+            )
+        return found[0]
+
+    def shown_column(self, name: str, features: Features) -> list[str]:
+        """A column to show, a cell for each row of the features, by the ids if both files have."""
+        path, n = self.shown_in(name), features.matrix.shape[0]
+        table = self.content(path)
+        cells = table[name].map(str, na_action="ignore").astype(object).fillna("").tolist()
+        ids = self.ids(table, path)
+        if path != self.sources.features and ids is not None and features.ids is not None:
+            of_each = dict(zip(reversed(ids), reversed(cells), strict=True))  # the first counts
+            return [of_each.get(key, "") for key in features.ids]
+        if len(cells) != n:
+            raise UserError(
+                f"{path}: {self.sources.named('show')}: column {name!r} has {len(cells)} rows, and "
+                f"there are {n} instances"
+            )
+        return cells
 
 
 def _numbered(stem: str, count: int) -> list[str]:

@@ -74,6 +74,9 @@
       return header;
     });
 
+    // A column of the person's own has the name that they gave it.
+    const header = ([key, title]) => (key.startsWith("shown ") ? title : key);
+
     function mark(key, direction) {
       headers.forEach((header, c) => {
         const here = columns[c][0] === key;
@@ -133,7 +136,7 @@
     before.addEventListener("click", () => show(page - 1));
     after.addEventListener("click", () => show(page + 1));
     save.addEventListener("click", () =>
-      download(file, [columns.map(([key]) => key), ...left.map((i) => rows[i])]),
+      download(file, [columns.map(header), ...left.map((i) => rows[i])]),
     );
     root.append(
       make("div", { class: "controls" }, labelled("Search", search),

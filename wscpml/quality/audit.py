@@ -1,6 +1,7 @@
 """The audit: which tags are probably wrong, as one page that needs nothing else."""
 
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
@@ -28,6 +29,8 @@ ENOUGH = 10  # tags that a label needs for its noise rate to be told in words
 CHANCE = 0.05  # that any pair of labels stands out though none is confused
 CLEAR = 0.1  # below this confidence hardly any tag is true
 SHADES = 5
+MOST_TEXT = 200  # characters of what is shown of an instance
+SHOWN = "shown"  # and a number: what the page's script calls such a column
 PROBABILITY = "the estimated probability that a tag is right"
 
 COLUMNS = {  # of both tables: what people read, and how it is shown
@@ -65,6 +68,7 @@ class Audit:
     truth: Array | None = None  # (n, q), -1 where it is not known
     meaning: str = PROBABILITY  # of the label confidence
     decided: Decided = field(default_factory=Decided.nothing)  # by a person
+    shown: pd.DataFrame | None = None  # n rows of text, what people know the instances by
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ class Summary:
     recall: float | None
 
 
-def of(estimator: Any, title: str, truth: Any = None) -> Audit:
-    """The audit of the rows that a WSCPML was fitted to, with their truth if it is known."""
+def of(estimator: Any, title: str, truth: Any = None, shown: pd.DataFrame | None = None) -> Audit:
+    """The audit of the rows that a WSCPML was fitted to, with their truth if it is known.
+
+    What is `shown` of them has a row each, and is text.
+    """
     confidence = estimator.judged_.label_confidence
     truth = None if truth is None else np.asarray(truth)
     if truth is not None and truth.shape != confidence.shape:
@@ -120,6 +127,7 @@ def of(estimator: Any, title: str, truth: Any = None) -> Audit:
         estimator.remarks_,
         truth,
         decided=estimator.decided_,
+        shown=shown,
     )
 
 
@@ -272,12 +280,23 @@ def _tags(audit: Audit) -> dict[str, Any]:
     """The table of suspicious tags as the page's script takes it."""
     listed = audit.issues.head(MOST_LISTED)
     listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
+    row, label = (each[:MOST_LISTED] for each in ranked(audit.label_confidence, _undecided(audit)))
+    titles = {}
+    if audit.shown is not None:
+        for place, name in enumerate(audit.shown, start=1):
+            titles[key := f"{SHOWN} {place}"] = str(name)
+            listed.insert(place, key, audit.shown[name].iloc[row].map(_cut).to_numpy())
     if audit.truth is not None:
-        true = audit.truth[ranked(audit.label_confidence, _undecided(audit))][:MOST_LISTED]
-        listed["truth"] = np.array(["wrong", "right", "unknown"])[true.astype(int)]
-    return _table("tags", listed, ("label_confidence", "ascending")) | {
+        listed["truth"] = np.array(["wrong", "right", "unknown"])[
+            audit.truth[row, label].astype(int)
+        ]
+    return _table("tags", listed, ("label_confidence", "ascending"), titles) | {
         "left_out": len(audit.issues) - len(listed)
     }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 
 def _labels(audit: Audit) -> dict[str, Any]:
@@ -285,12 +304,21 @@ def _labels(audit: Audit) -> dict[str, Any]:
     return _table("labels", worst_first, ("noise_rate", "descending"))
 
 
-def _table(name: str, table: pd.DataFrame, sorted_by: tuple[str, str]) -> dict[str, Any]:
-    """A table as columns and rows of plain values; of numbers three digits, for people."""
+def _table(
+    name: str,
+    table: pd.DataFrame,
+    sorted_by: tuple[str, str],
+    titles: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A table as columns and rows of plain values; of numbers three digits, for people.
+
+    Columns that are not ours are text, and have the `titles` that they are given.
+    """
+    known = COLUMNS | {key: (title, "text") for key, title in (titles or {}).items()}
     return {
         "name": name,
         "sorted": sorted_by,
-        "columns": [(column, *COLUMNS[column]) for column in map(str, table)],
+        "columns": [(column, *known[column]) for column in map(str, table)],
         "rows": [list(map(_plain, row)) for row in table.itertuples(index=False, name=None)],
     }
 

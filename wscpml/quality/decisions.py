@@ -269,7 +269,7 @@ def _refuse_unknown(words: pd.DataFrame, instance: Array, label: Array, where: s
             )
 
 
-def append(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def append(path: str | Path, rows: Iterable[Mapping[Any, Any]]) -> None:
     """Append decisions to a CSV file, which is made if it is missing; they are on disk on return.
 
     A decision is True, False, or None to take it back. Several processes may append at once, each
@@ -292,7 +292,7 @@ def append(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _told(row: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _told(row: Mapping[Any, Any], path: Path) -> dict[str, str]:
     """A row as text: one line, whatever a note has in it."""
     told = {name: "" if row.get(name) is None else str(row[name]) for name in COLUMNS}
     told["decision"] = {"True": TRUE, "False": FALSE}.get(told["decision"], told["decision"])

@@ -1,11 +1,11 @@
-"""What a person reviews: what we think of every candidate, and the doubtful ones as tasks.
+"""What a person reviews: what we think of every candidate, the doubtful ones as tasks; and back.
 
 Label Studio sorts tasks by one score each: here it is the confidence of the task's least likely
 tag, so that in ascending order the most suspicious come first.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -16,9 +16,12 @@ import pandas as pd
 
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.candidate_table import candidate_table
+from wscpml.datasets.media import medium
 from wscpml.errors import UserError
-from wscpml.quality.decisions import Decided
+from wscpml.quality.decisions import COLUMNS, FALSE, TRUE, Decided, checked
 
+SHOWN = "shown"  # and a number: what a task calls such a cell
+OBJECTS = {"image": "Image", "audio": "Audio", None: "Text"}  # of Label Studio
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -43,10 +46,13 @@ def judged_tags(
     )
 
 
-def label_studio_tasks(judged: pd.DataFrame, version: str) -> list[dict[str, Any]]:
+def label_studio_tasks(
+    judged: pd.DataFrame, version: str, shown: Mapping[Any, Sequence[str]] | None = None
+) -> list[dict[str, Any]]:
     """A task per instance that has a candidate not to keep, the most suspicious first.
 
-    Its prediction chooses the candidates that are kept. What is decided needs no task.
+    Its prediction chooses the candidates that are kept. What is decided needs no task. What is
+    `shown` of an instance are the cells of the columns that `label_studio_config` is given.
     """
     tasks = []
     for instance, each in groupby(judged.itertuples(), key=attrgetter("instance")):
@@ -68,22 +74,114 @@ def label_studio_tasks(judged: pd.DataFrame, version: str) -> list[dict[str, Any
             "score": least,
             "result": [chosen] if kept else [],
         }
+        cells = shown[instance] if shown else ()
         data = {"instance": str(instance), "tags": list(of_each), "confidence": of_each}
+        data |= {f"{SHOWN}{place}": cell for place, cell in enumerate(cells, start=1)}
         tasks.append({"data": data, "predictions": [prediction]})
     return sorted(tasks, key=lambda task: task["predictions"][0]["score"])
 
 
-def label_studio_config(labels: Sequence[str]) -> str:
-    """The labeling interface that these tasks are made for."""
-    for label in labels:
-        if NOT_IN_XML.search(label):
-            raise UserError(f"label {label!r}: has a character that XML cannot hold; rename it")
+def label_studio_config(labels: Sequence[str], shown: pd.DataFrame | None = None) -> str:
+    """The labeling interface that these tasks are made for.
+
+    Of each column that is `shown` the cells say whether it is one of pictures, sounds or text.
+    """
+    columns = {} if shown is None else {str(name): shown[name] for name in shown}
+    for kind, name in [
+        *(("label", each) for each in labels),
+        *(("column", each) for each in columns),
+    ]:
+        if NOT_IN_XML.search(name):
+            raise UserError(f"{kind} {name!r}: has a character that XML cannot hold; rename it")
     choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in labels)
+    objects = "".join(
+        f"  <Header value={quoteattr(name)}/>\n"
+        f'  <{_object(cells)} name="{SHOWN}{place}" value="${SHOWN}{place}"/>\n'
+        for place, (name, cells) in enumerate(columns.items(), start=1)
+    )
     return f"""<View>
-  <Text name="instance" value="$instance"/>
+{objects}  <Text name="instance" value="$instance"/>
   <Table name="confidence" value="$confidence"/>
   <Choices name="labels" toName="instance" choice="multiple">
 {choices}
   </Choices>
 </View>
 """
+
+
+def label_studio_decisions(export: Any, where: str) -> pd.DataFrame:
+    """The decisions in an export of these tasks from Label Studio, JSON or JSON-MIN, oldest first.
+
+    A tag that is chosen is true, one that was a candidate and is not chosen is false. Annotations
+    that were cancelled say nothing. What the export is called, `where`, is for messages.
+    """
+    if not isinstance(export, list):
+        raise UserError(
+            f"{where}: is no list of tasks; export from Label Studio as JSON or JSON-MIN"
+        )
+    rows: list[dict[str, str]] = []
+    for number, task in enumerate(export, start=1):
+        try:
+            rows += _said_of_task(task)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise UserError(
+                f"{where}: task {number} is none of Label Studio's with tags that `wscpml clean "
+                "--label-studio` wrote; export that project as JSON or JSON-MIN"
+            ) from None
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    return checked(found.sort_values("time", kind="stable"), where)
+
+
+def _said_of_task(task: dict[str, Any]) -> list[dict[str, str]]:
+    """The decisions of all annotations of a task, in the one form or the other."""
+    if "data" not in task:  # JSON-MIN: an annotation with the cells of the task's data beside it
+        said = [task] if task.get("annotation_id") is not None else []
+        return [
+            row for each in said for row in _said(task, each, "annotator", [each.get("labels")])
+        ]
+    rows = []
+    for each in task.get("annotations", []):
+        if not each.get("was_cancelled"):
+            chosen = [one["value"] for one in each["result"] if one["from_name"] == "labels"]
+            rows += _said(task["data"], each, "completed_by", chosen)
+    return rows
+
+
+def _said(
+    data: dict[str, Any], annotation: dict[str, Any], who: str, chosen: list[Any]
+) -> list[dict[str, str]]:
+    """A row for each tag of an instance, and for each other label that is chosen."""
+    instance, tags = data["instance"], data["tags"]
+    labels = [label for each in chosen for label in _choices(each)]
+    if not all(isinstance(name, str) for name in (instance, *tags, *labels)):
+        raise TypeError("names are text")
+    reviewer = annotation.get(who)
+    if isinstance(reviewer, dict):
+        reviewer = reviewer.get("email") or reviewer.get("id")
+    time = annotation.get("updated_at") or annotation.get("created_at")
+    return [
+        {
+            "instance": instance,
+            "label": label,
+            "decision": TRUE if label in labels else FALSE,
+            "reviewer": "" if reviewer is None else str(reviewer),
+            "time": time or "",
+            "note": "",
+        }
+        for label in dict.fromkeys([*tags, *labels])
+    ]
+
+
+def _choices(value: Any) -> list[str]:
+    """Chosen labels as Label Studio writes them: a list in a dictionary, or just the only one."""
+    if isinstance(value, list):
+        return [label for each in value for label in _choices(each)]
+    if isinstance(value, dict):
+        return list(value["choices"])
+    return [] if value is None else [value]
+
+
+def _object(column: "pd.Series[Any]") -> str:
+    """The object of Label Studio that shows a column: by what all of its cells are, if filled."""
+    kinds = {medium(cell) for cell in column if cell}
+    return OBJECTS[kinds.pop() if len(kinds) == 1 else None]
