@@ -88,6 +88,10 @@ def test_dates_are_their_parts_and_have_hours_if_some_do():
     found = encoded(pd.DataFrame({"d": days}))
     assert found.names == ["d year", "d month", "d day", "d weekday", "d missing"]
     assert found.matrix[[0, 2]].tolist() == [[2024, 5, 31, 4, 0], [2023, 1, 2, 0, 1]]
+    old = found.encoding(pd.DataFrame({"d": ["1066-10-14", "9999-12-31"]}), "new.csv")
+    assert old[:, :3].tolist() == [[1066, 10, 14], [9999, 12, 31]]
+    found = encoded(pd.DataFrame({"d": ["31/5/2024", "2/1/2023"]}))
+    assert found.encoding.encoders[0].how == "year, month, day, weekday of dates such as 31/05/2024"
     found = encoded(pd.DataFrame({"d": ["2024-05-31 10:00", "2023-01-02 00:00"]}))
     assert found.names[-1] == "d hour"
     assert found.matrix[:, -1].tolist() == [10, 0]

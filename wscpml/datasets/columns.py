@@ -76,7 +76,7 @@ def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
     codes, texts = pd.factorize(column)
     found = pd.to_datetime(pd.Series(texts), format=written, errors="coerce", utc=True)
     found = pd.concat([found.dt.tz_localize(None), pd.Series([pd.NaT])], ignore_index=True)
-    return pd.Series(found.to_numpy("datetime64[ns]")[codes], column.index)
+    return pd.Series(found.to_numpy("datetime64[us]")[codes], column.index)
 
 
 def _given(column: "pd.Series[Any]", role: Role, source: str, way_out: str) -> Column:

@@ -108,7 +108,7 @@ class Numbers(Encoder):
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return f"missing: {self.median:g}, and 1 in a column of its own" if self.holes else "itself"
+        return "itself" + f"; {self.median:g} and a mark where it is missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ class Dates(Encoder):
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return ", ".join(self.parts) + (", and whether it is missing" if self.holes else "")
+        written = "" if self.written == "ISO8601" else f" of dates such as {_like(self.written)}"
+        return f"{', '.join(self.parts)}{written}" + ", and whether it is missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -426,9 +427,13 @@ def _dates(cells: "pd.Series[Any]", name: str, written: str, place: Place) -> "p
     wrong = (found.isna() & cells.notna() & ~cells.isin(EMPTY)).to_numpy()
     if wrong.any():
         i = int(np.argmax(wrong))
-        like = "2024-05-31" if written == "ISO8601" else pd.Timestamp(2024, 5, 31).strftime(written)
-        raise place.refuse(i, name, f"{cells.iloc[i]!r} is not a date such as {like}")
+        raise place.refuse(i, name, f"{cells.iloc[i]!r} is not a date such as {_like(written)}")
     return found
+
+
+def _like(written: str) -> str:
+    """A date that is so written."""
+    return "2024-05-31" if written == "ISO8601" else pd.Timestamp(2024, 5, 31).strftime(written)
 
 
 def _date_parts(dates: "pd.Series[Any]") -> Array:
