@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -212,3 +213,42 @@ def test_tables_that_cannot_be_taken_are_told():
         "x.csv: has no column to learn from: 'a' is empty in every row; 'b' is one word, another "
         "in nearly every row, as ids are"
     )
+
+
+ODD = {
+    "nullable": pd.array([1, None] * 15, dtype="Int64"),
+    "switches with holes": pd.array([True, None] * 15, dtype="boolean"),
+    "categories of numbers": pd.Categorical([1, None] * 15),
+    "days": pd.period_range("2020", periods=30, freq="D"),
+    "spans": pd.to_timedelta(range(30), "s"),
+    "with a zone": pd.date_range("2020", periods=30, tz="Europe/Berlin"),
+    "blank": [" "] * 30,
+    "decimals": [Decimal("1.5"), None] * 15,
+    "large": [10**30, 1] * 15,
+    "sets": [{1, 2}, {3}] * 15,
+    "lists of words": [["a", "b"]] * 30,
+    "empty lists": [[]] * 30,
+    "matrices": [np.zeros((2, 2))] * 30,
+    "records": [{"a": 1}] * 30,
+    "long words": ["x" * 9999 + f" {i}" for i in range(30)],
+    "other signs": ["\x00 a 😀", "wörld ß", None] * 10,
+    "bytes": [b"a", b"b"] * 15,
+}
+
+
+@pytest.mark.parametrize("role", [None, "text", "category", "number", "date", "ignore"])
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_column_becomes_finite_numbers_or_one_line(odd, role):
+    table = pd.DataFrame({"c": pd.Series(ODD[odd]), "x": range(30)})
+    line, found = "", None
+    try:
+        found = encoded(table, **({"c": role} if role else {}))
+    except UserError as mistake:
+        line = str(mistake)
+    if found is None:
+        assert "column 'c'" in line
+        assert "\n" not in line
+        return
+    assert np.isfinite(found.matrix).all()
+    if found.encoding:
+        np.testing.assert_array_equal(found.encoding(table[7:8], "x"), found.matrix[7:8])

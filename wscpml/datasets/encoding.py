@@ -20,10 +20,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array, row_blocks
-from wscpml.datasets.columns import EMPTY, Column, Role, all_numbers, parsed_dates, recognise
+from wscpml.arrays import WEAKEST, Array, row_blocks
+from wscpml.datasets.columns import (
+    EMPTY,
+    Column,
+    Role,
+    all_numbers,
+    as_text,
+    parsed_dates,
+    recognise,
+)
 from wscpml.datasets.dataset import refuse_twice
-from wscpml.datasets.tables import numbers, refuse_missing
+from wscpml.datasets.tables import numbers, refuse_missing, short
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 
@@ -122,7 +130,7 @@ class Categories(Encoder):
     @classmethod
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
-        counts = _words(cells).value_counts()
+        counts = as_text(cells).value_counts()
         return cls(found.name, sorted(counts.index[counts >= FEWEST_ROWS].tolist()))
 
     @property
@@ -132,7 +140,7 @@ class Categories(Encoder):
 
     def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
         """Cells as float64."""
-        known, found = (pd.Index(each, dtype=object) for each in (self.values, _words(cells)))
+        known, found = (pd.Index(each, dtype=object) for each in (self.values, as_text(cells)))
         return np.eye(len(self.values) + 1)[known.get_indexer(found)]  # -1, the unknown, is last
 
     @property
@@ -196,7 +204,7 @@ class Text(Encoder):
     @classmethod
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
-        texts = _words(cells.iloc[:: -(-len(cells) // MOST_ROWS)])
+        texts = as_text(cells.iloc[:: -(-len(cells) // MOST_ROWS)])
         words, groups = _vectorizer(MOST_WORDS), _group_vectorizer(MOST_GROUPS)
         _fit_or_empty(words, texts)
         found_groups = _fit_or_empty(groups, texts)
@@ -229,7 +237,7 @@ class Text(Encoder):
 
     def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
         """Cells as float64."""
-        texts = _words(cells)
+        texts = as_text(cells)
         words, groups = self._vectorizers
         parts = [np.empty((len(texts), 0))]
         if self.words:
@@ -402,13 +410,6 @@ def encode(
     return Encoded(encoding(table, source), encoding.names, columns, encoding)
 
 
-def _words(cells: "pd.Series[Any]") -> "pd.Series[str]":
-    """Cells as text, nothing as the empty one; whole numbers do not depend on their type."""
-    if getattr(cells.dtype, "kind", "O") == "f" and (cells.dropna() % 1 == 0).all():
-        cells = cells.astype("Int64")
-    return cells.astype(object).where(cells.notna(), "").astype(str)
-
-
 def _numbers(cells: "pd.Series[Any]", name: str, place: Place) -> Array:
     """Cells as numbers ``(n,)``, NaN where there is nothing; infinite ones are refused."""
     if getattr(cells.dtype, "kind", "O") not in "biuf":
@@ -427,7 +428,9 @@ def _dates(cells: "pd.Series[Any]", name: str, written: str, place: Place) -> "p
     wrong = (found.isna() & cells.notna() & ~cells.isin(EMPTY)).to_numpy()
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise place.refuse(i, name, f"{cells.iloc[i]!r} is not a date such as {_like(written)}")
+        raise place.refuse(
+            i, name, f"{short(cells.iloc[i])} is not a date such as {_like(written)}"
+        )
     return found
 
 
@@ -490,9 +493,10 @@ def _fit_or_empty(vectorizer: "TfidfVectorizer", texts: "pd.Series[str]") -> Any
 
 def _directions(groups: Any) -> Array:
     """The strongest right singular directions of a sparse matrix, ``(g, r)``."""
-    if groups is None or min(groups.shape) < 2:
-        return np.empty((0 if groups is None else groups.shape[1], 0))
-    from sklearn.decomposition import TruncatedSVD
+    if groups is None:
+        return np.empty((0, 0))
+    from sklearn.utils.extmath import randomized_svd
 
-    count = min(DIRECTIONS, min(groups.shape) - 1)
-    return TruncatedSVD(count, random_state=0).fit(groups).components_.T
+    count = min(DIRECTIONS, *groups.shape)
+    _, strengths, directions = randomized_svd(groups, count, random_state=0)
+    return directions[strengths > WEAKEST * strengths[0]].T
