@@ -47,7 +47,7 @@ def numbers(
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise UserError(
-            f"{source}: row {first + i}, column {table.columns[j]!r}: {short(table.iat[i, j])} is not "
-            f"a number; {way_out}"
+            f"{source}: row {first + i}, column {table.columns[j]!r}: {short(table.iat[i, j])} is "
+            f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)
