@@ -1,9 +1,10 @@
-# run · test · test-quick · ui · lint · docs · study: each sets up what it needs in .venv, once.
+# run · test · test-quick · ui · review · lint · docs · study: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
+REVIEW_PORT ?= 8765
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test test-quick ui lint format docs track study study-quick
+.PHONY: run test test-quick ui review lint format docs track study study-quick
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -20,6 +21,10 @@ test-quick: .venv/installed
 
 ui: .venv/installed
 	python -m wscpml.serving.tracking $(PORT)
+
+# A page on which a person decides which tags of the last run are right.
+review: .venv/installed
+	python -m stages.review $(REVIEW_PORT)
 
 lint: .venv/installed
 	python -m ruff check
@@ -48,5 +53,5 @@ study-quick: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,study,dev,docs]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,review,study,dev,docs]'
 	touch $@

@@ -10,7 +10,7 @@ from wscpml.methods import METHODS, PLACES
 from wscpml.settings import Settings
 
 HERE = Path(__file__).parent
-NO_STAGES = {"__init__", "identify", "inputs"}
+NO_STAGES = {"__init__", "identify", "inputs", "review"}
 ROOT = HERE.parent
 CHANGE_NO_RESULT = frozenset(
     {"stages:run", "wscpml.errors", "wscpml.methods", "wscpml.settings:Settings"}

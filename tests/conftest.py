@@ -42,6 +42,7 @@ SLOW = [  # the longest first
     "test_tracking",
     "test_estimator",
     "test_serving",
+    "test_review_page",
     "test_audit_page",
 ]
 

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import wscpml
+import wscpml.review
 from tests.contract import small
 from wscpml import WSCPML, artifacts
 from wscpml.algorithm import features
@@ -552,3 +553,59 @@ def test_predict_takes_no_more_memory_for_more_rows(model, ending):
     (file, memory), (large_file, large_memory) = sizes(20), sizes(160)
     assert large_file - file > 10_000_000
     assert large_memory - memory < 5_000_000
+
+
+def test_a_review_begins_with_what_can_be_refused_at_once(songs, monkeypatch):
+    monkeypatch.setattr(commands, "_fitted", None)  # nothing is computed before
+    review = ["review", *SONGS, "--decisions"]
+    assert "songs.csv: is an input, which --decisions would" in refusal(*review, "songs.csv")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = str(taken.getsockname()[1])
+        told = refusal(*review, "decisions.csv", "--port", port)
+        assert told.startswith(f"port {port}: cannot be used (")
+    told = refusal(*review, "decisions.csv", "--root", "covers", "--port", "0")
+    assert told == "covers: --root: no such directory"
+    Path("decisions.csv").write_text("instance,label\n001,rock\n")
+    told = refusal(*review, "decisions.csv", "--port", "0")
+    assert told.startswith("decisions.csv: has no column 'decision'")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--decisions", "decisions.parquet"], ["--decisions", "d.csv", "--every", "0"], []],
+)
+def test_a_review_needs_a_table_to_append_to_and_counts(wrong, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["review", *SONGS, *wrong])
+    assert end.value.code == 2
+    assert "--decisions" in capsys.readouterr().err
+
+
+def test_a_review_without_a_server_installed_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "wscpml.review.app", raising=False)
+    monkeypatch.delattr(wscpml.review, "app", raising=False)
+    told = refusal("review", *SONGS, "--decisions", "decisions.csv")
+    assert told == "wscpml review: needs uvicorn; pip install 'wscpml[review]'"
+
+
+def test_a_review_shows_what_was_judged_and_judges_anew(songs, monkeypatch):
+    from wscpml.review import app
+
+    found = []
+    monkeypatch.setattr(app, "serve", lambda *given: found.append(given))
+    more = ["--decisions", "decisions.csv", "--port", "0", "--every", "1", "--reviewer", "Anna"]
+    main(["review", *SONGS, *QUICK, *more])
+    ((session, _, reviewer),) = found
+    assert reviewer == "Anna"
+    item = session.next("me")
+    assert item["id"] in {f"{i:03}" for i in range(160)}
+    before = session.progress("me")
+    row, label = item["row"], item["open"][0]
+    monkeypatch.setattr(session, "_start", lambda work: found.append(work))
+    session.decide("me", row, label, False)
+    found[1]()
+    after = session.progress("me")
+    assert (after["problem"], after["rounds"], after["decided"]) == ("", 1, 1)
+    assert after["errors_left"] != before["errors_left"]

@@ -2,51 +2,24 @@
 
 import csv
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from tests.chromium import chromium
 from tests.quality.audits import HOSTILE, an_audit
 from wscpml.quality import audit
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1200,900",
-]
 PATIENCE = 20  # seconds
-
-
-def found(*names: str) -> str:
-    """The program of one of these names; the test is skipped where there is none."""
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip(f"{names[0]} is not installed: the audit's page was not opened in a browser")
-    return path
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = ChromeOptions()
-    options.binary_location = found("chromium", "chromium-browser", "google-chrome")
-    driver = found("chromedriver")
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    logged = {"browser": "ALL", "performance": "ALL"}
-    options.set_capability("goog:loggingPrefs", logged)
-    with Chrome(options, ChromeService(driver)) as chrome:
-        chrome.get("about:blank")  # Chromium's own page for a new tab asks for much
+    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
         yield chrome
 
 

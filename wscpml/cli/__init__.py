@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "  wscpml describe songs.csv --tags tags --id song\n"
         "  wscpml clean songs.csv --tags tags --id song -o clean.csv --model songs-model\n"
         "  wscpml audit songs.csv --tags tags --id song --html report.html\n"
+        "  wscpml review songs.csv --tags tags --id song --decisions decisions.csv\n"
         "  wscpml predict songs-model new.csv --id song -o predicted.csv\n"
         "  wscpml COMMAND --help\n"
         "\n"
@@ -101,6 +102,49 @@ def _parser() -> argparse.ArgumentParser:
     _take_settings(audit)
     audit.add_argument(
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
+    )
+
+    review = command(
+        "review",
+        "open a page on which a person decides which tags are right, one item at a time",
+        "wscpml review songs.csv --tags tags --id song --decisions decisions.csv",
+        "wscpml review songs.csv --tags tags --id song --show title,text,cover --root covers \\",
+        "    --decisions decisions.csv --reviewer Anna",
+    )
+    _take_data(review)
+    _take_settings(review)
+    review.add_argument(
+        "--decisions",
+        type=_path(".csv"),
+        required=True,
+        metavar="FILE",
+        help="the table that decisions are appended to (.csv); those in it count already",
+    )
+    review.add_argument(
+        "--root",
+        type=Path,
+        metavar="DIR",
+        help="what shown pictures and sounds are under, if columns name files",
+    )
+    review.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let the browser load pictures and sounds from addresses in shown columns",
+    )
+    review.add_argument("--reviewer", default="", metavar="NAME", help="who decides")
+    review.add_argument(
+        "--every",
+        type=_count,
+        default=50,
+        metavar="N",
+        help="judge all tags anew after so many decisions (default 50)",
+    )
+    review.add_argument(
+        "--port",
+        type=int,
+        default=8765,
+        metavar="N",
+        help="of the page's address on this machine; 0: any that is free (default 8765)",
     )
 
     queue = command(

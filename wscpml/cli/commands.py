@@ -153,6 +153,58 @@ def audit(options: Namespace) -> None:
     _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
 
 
+def review(options: Namespace) -> None:
+    """Let a person decide, on a page of this machine's own."""
+    import pandas as pd
+    from sklearn.base import clone
+
+    from wscpml.arrays import compact
+    from wscpml.quality import decisions
+    from wscpml.quality.decisions import Decided
+    from wscpml.review.items import Items
+    from wscpml.review.session import Session
+    from wscpml.review.view import Judgement
+
+    try:
+        from wscpml.review import app
+    except ModuleNotFoundError as missing:
+        told = f"wscpml review: needs {missing.name}; pip install 'wscpml[review]'"
+        raise UserError(told) from None
+    read_alone = Namespace(**(vars(options) | {"decisions": None}))
+    _refuse_overwriting({"--decisions": options.decisions}, _inputs(read_alone))
+    if options.root and not options.root.is_dir():
+        raise UserError(f"{options.root}: --root: no such directory")
+    with app.listen(options.port) as listening:
+        decisions.append(options.decisions, [])
+        decisions.read(options.decisions)
+        data, fitted, warnings = _fitted(options)
+        for line in (*warnings, *fitted.remarks_):
+            print(line, file=sys.stderr)
+        X = compact(data.features)
+        assert data.candidates is not None
+        candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+
+        def judge(decided: Decided) -> Judgement:
+            table = decided.table(data.instance_ids, data.label_names)
+            return Judgement.of(clone(fitted).fit(X, candidates, table), X)
+
+        items = Items(
+            options.features,
+            data.instance_ids,
+            data.label_names,
+            data.candidates,
+            X,
+            data.feature_names,
+            fitted.map_.scale(X),
+            data.shown,
+            options.root,
+            options.allow_remote,
+        )
+        first = Judgement.of(fitted, X)
+        session = Session(items, judge, first, options.decisions, every=options.every)
+        app.serve(session, listening, options.reviewer)
+
+
 def queue(options: Namespace) -> None:
     """Write the tags that a person should be asked about next, as decisions to fill in."""
     from wscpml import artifacts
