@@ -43,6 +43,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "data/own/README.md",
+    ROOT / "data/decisions/README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMANDS = [  # (page, words), of all that is shown to be typed into a shell
@@ -275,6 +276,7 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
         assert 0 < len(review) <= 100
         assert pd.read_csv("label_confidence.csv", index_col="song").shape == candidates.shape
         assert known["cleaned"].to_numpy().sum() < candidates.sum()
+        assert known["reviewed"].decided_.true.sum() == 1
 
 
 @pytest.mark.parametrize("name", run.PAGES)

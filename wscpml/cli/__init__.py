@@ -210,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, queue, predict, imported, datasets, methods):
+    for each in (describe, clean, audit, queue, imported, predict, datasets, methods):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -278,16 +278,16 @@ def _take_output(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _names(text: str) -> list[str]:
+    """A type for argparse: names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _count(text: str) -> int:
     """A type for argparse: a whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1 on")
     return int(text)
-
-
-def _names(text: str) -> list[str]:
-    """A type for argparse: names with commas between them."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _path(*endings: str) -> Any:
