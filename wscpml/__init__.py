@@ -6,15 +6,20 @@ Rows are instances everywhere: features ``X`` are ``(n, d)``, candidates ``Y`` a
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wscpml.datasets.embeddings import embed
     from wscpml.estimator import WSCPML
 
-__all__ = ["WSCPML"]
+__all__ = ["WSCPML", "embed"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimator once it is asked for, so that commands start in a blink."""
+    """Import what is asked for once it is, so that commands start in a blink."""
     if name == "WSCPML":
         from wscpml.estimator import WSCPML
 
         return WSCPML
+    if name == "embed":
+        from wscpml.datasets.embeddings import embed
+
+        return embed
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
