@@ -4,7 +4,7 @@ from typing import Any
 
 from stages import inputs, run
 from wscpml import artifacts
-from wscpml.quality import judging
+from wscpml.quality import judging, queue
 from wscpml.randomness import streams
 from wscpml.settings import Settings
 
@@ -19,7 +19,7 @@ def judge_labels(settings: Settings) -> None:
     judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided)
     known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
-    remarks = judged.noise.told(names)
+    remarks = judged.noise.told(names) + queue.told(known, decided, names)
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
     if len(decided.row):
         before = judging.judge(rows, candidates, streams(settings.seed).judging)

@@ -143,10 +143,13 @@ def test_clean_audit_and_predict_work(installed):
     data = ("songs.csv", "--tags", "tags", "--id", "song")
     installed.output("wscpml", "describe", *data)
     installed.output("wscpml", "clean", *data, "-o", "clean.csv", "--model", "songs-model")
-    installed.output("wscpml", "audit", *data, "--html", "report.html")
+    decided = pd.read_csv(installed.path / "clean.csv")[["instance", "label"]].head(1)
+    decided.assign(decision="true").to_csv(installed.path / "decisions.csv", index=False)
+    given = ("--decisions", "decisions.csv", "--html", "report.html")
+    assert "1 are decided" in installed.output("wscpml", "audit", *data, *given)
     installed.output("wscpml", "predict", "songs-model", "new.csv", "--id", "song", "-o", "out.csv")
     cleaned = pd.read_csv(installed.path / "clean.csv")
-    assert list(cleaned) == ["instance", "label", "label_confidence", "keep"]
+    assert list(cleaned) == ["instance", "label", "label_confidence", "keep", "decided"]
     assert set(cleaned.label) == set(LABELS)
     assert set(cleaned.keep) == {0, 1}
     assert "song 0" in (installed.path / "report.html").read_text()

@@ -20,7 +20,7 @@ from wscpml.cli import commands, main
 from wscpml.datasets.noise import pad_candidates
 from wscpml.datasets.registry import REGISTRY
 from wscpml.methods import METHODS
-from wscpml.quality import judging
+from wscpml.quality import decisions, judging
 from wscpml.randomness import stream
 from wscpml.serving.model import Model, load
 
@@ -294,6 +294,10 @@ def test_items_are_shown_by_the_columns_that_people_know_them_by(capsys, songs):
         assert task["data"]["shown1"] == f"<i>Song {number}</i>"
         assert task["data"]["shown2"] == f"covers/{number}.png"
     assert '<Image name="shown2" value="$shown2"/>' in Path("tasks.xml").read_text()
+    main(["queue", *SONGS, *QUICK, *shown, "-o", "next.parquet", "--size", "5"])
+    asked = artifacts.read("next.parquet")
+    assert asked.title.tolist() == [f"<i>Song {int(name)}</i>" for name in asked.instance]
+    assert not len(decisions.last_words(decisions.read(Path("next.parquet"))))  # not filled in
     main(["audit", *SONGS, *QUICK, *shown, "--html", "page.html"])
     page = Path("page.html").read_text()
     assert "covers/" in page

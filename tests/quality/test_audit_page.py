@@ -183,7 +183,9 @@ def test_hostile_names_are_shown_as_text(page):
 
 def test_the_map_shows_the_instances_of_a_label(page):
     def legend():
-        return [item.text for item in page.all("#map-of-instances .legend li")]
+        script = """return [...document.querySelectorAll("#map-of-instances .legend li")]
+            .map((item) => item.innerText)"""
+        return page.browser.execute_script(script)  # at once: it is drawn again with each size
 
     WebDriverWait(page.browser, PATIENCE).until(lambda _: legend())  # drawn when its size is known
     suspicious = (page.audit.candidates == 1) & (page.audit.label_confidence < 0.5)

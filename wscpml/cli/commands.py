@@ -235,7 +235,14 @@ def queue(options: Namespace) -> None:
 
     _refuse_overwriting({"-o": options.output}, _inputs(options))
     data, fitted, warnings = _fitted(options)
-    artifacts.write(options.output, fitted.queue(options.size))
+    asked = fitted.queue(options.size)
+    if data.shown is not None:
+        row = fitted.instances_.get_indexer(asked.instance.to_list())  # type: ignore[arg-type]
+        for name in data.shown:
+            if name in asked:
+                raise UserError(f"--show {name}: is a column of our own table; rename yours")
+            asked[name] = data.shown[name].to_numpy()[row]
+    artifacts.write(options.output, asked)
     _tell_found(options, data, fitted, _judged(fitted), {"output": options.output}, warnings)
 
 
