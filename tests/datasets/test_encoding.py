@@ -252,3 +252,11 @@ def test_an_odd_column_becomes_finite_numbers_or_one_line(odd, role):
     assert np.isfinite(found.matrix).all()
     if found.encoding:
         np.testing.assert_array_equal(found.encoding(table[7:8], "x"), found.matrix[7:8])
+
+
+def test_a_column_of_which_the_training_rows_know_nothing_is_no_mistake():
+    train = np.arange(10) < 5
+    days = pd.to_datetime(["2024-05-31"] * 10).where(~train)
+    table = pd.DataFrame({"n": np.where(train, np.nan, 1.0), "d": days, "x": range(10)})
+    matrix = encode(table, "x", own.in_python, {}, train).matrix
+    assert np.isfinite(matrix).all()

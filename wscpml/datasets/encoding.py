@@ -102,7 +102,8 @@ class Numbers(Encoder):
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
         """Learn from the cells of the training rows."""
         values = _numbers(cells, found.name, place)
-        return cls(found.name, float(np.nanmedian(values)), bool(np.isnan(values).any()))
+        (median,) = _medians(values[:, None])
+        return cls(found.name, median, bool(np.isnan(values).any()))
 
     @property
     def names(self) -> list[str]:
@@ -166,7 +167,7 @@ class Dates(Encoder):
         values = _date_parts(_dates(cells, found.name, found.dates, place))
         known = ~np.isnan(values[:, 0])
         count = len(PARTS) - (not values[known, -1].any())
-        medians = np.nanmedian(values[:, :count], axis=0).tolist()
+        medians = _medians(values[:, :count])
         return cls(found.name, found.dates, list(PARTS[:count]), medians, not known.all())
 
     @property
@@ -270,8 +271,8 @@ class Vectors(Encoder):
         """Learn from the cells of the training rows."""
         known = cells.notna().to_numpy()
         size = len(cells[known].iloc[0]) if known.any() else 0
-        values = _lists(cells, found.name, size, place)
-        return cls(found.name, values[known].mean(axis=0), not known.all())
+        values = _lists(cells, found.name, size, place)[known]
+        return cls(found.name, values.sum(axis=0) / max(len(values), 1), not known.all())
 
     @property
     def names(self) -> list[str]:
@@ -460,6 +461,12 @@ def _lists(cells: "pd.Series[Any]", name: str, size: int, place: Place) -> Array
             raise place.refuse(i, name, f"has {len(row)} numbers, the others have {size}")
         values[i] = row
     return values
+
+
+def _medians(values: Array) -> list[float]:
+    """The median of each column of what is known, 0 where nothing is: all of it was held out."""
+    known = values[~np.isnan(values).any(axis=1)]
+    return np.median(known, axis=0).tolist() if len(known) else [0.0] * values.shape[1]
 
 
 def _filled(values: Array, fillings: Sequence[float] | Array, holes: bool) -> Array:
