@@ -34,6 +34,7 @@ from wscpml.parameters import (
 Head = Network | Ridge
 Room = Callable[[tuple[int, int]], Array]
 NEVER_SURE = 0.002  # a threshold is at least so far from 0 and 1
+BELIEVES = 0.6  # weight of label confidences from which candidates do not tell a good ranking
 
 
 def in_memory(shape: tuple[int, int]) -> Array:
@@ -127,18 +128,22 @@ def train(
 
     `printed` is the paper: it learns F, and a probability of a half makes a label. `cleaned` learns
     the label confidences, by their weight, and its probabilities are shifted: even odds are then
-    where the fewest errors are to be expected.
+    where the fewest errors are to be expected. What it learns is compared by how it ranks the
+    candidates; but where these are too noisy for that, by the weight, those that are believed.
     """
     shifts = settings.labels == "cleaned"
     labels = cleaned(label_confidence, candidates, weight) if shifts else pseudo_labels
     targets = labels.astype(np.float64)
+    ranked = candidates
+    if shifts and weight > BELIEVES:
+        ranked = candidates * (label_confidence >= EVEN_ODDS)
     if settings.kind == "kernel_ridge":
-        fitted = closed_form(rows, candidates, targets, np.arange(len(targets)))
+        fitted = closed_form(rows, ranked, targets, np.arange(len(targets)))
         trained = TrainedHead(fitted.head, fitted.course, fitted)
     else:
-        fitted = closed_form(rows, candidates, targets, rows.of_axes)
+        fitted = closed_form(rows, ranked, targets, rows.of_axes)
         chosen = part_of(settings, NetworkSettings)
-        trained = train_network(rows, candidates, targets, chosen, rng, fitted, device, progress)
+        trained = train_network(rows, ranked, targets, chosen, rng, fitted, device, progress)
     if not shifts:
         return trained
     threshold = even_odds(trained.head, rows, fitted, label_confidence)
