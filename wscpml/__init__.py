@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wscpml.estimator import WSCPML
+    from wscpml.quality.given import label_confidence
 
-__all__ = ["WSCPML"]
+__all__ = ["WSCPML", "label_confidence"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimator once it is asked for, so that commands start in a blink."""
+    """Import what is asked for just then, so that commands start in a blink."""
     if name == "WSCPML":
         from wscpml.estimator import WSCPML
 
         return WSCPML
+    if name == "label_confidence":
+        from wscpml.quality.given import label_confidence
+
+        return label_confidence
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
