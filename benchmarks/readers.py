@@ -21,7 +21,7 @@ from scipy.io import arff, loadmat, savemat
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from tqdm import tqdm
 
-from wscpml.datasets import files, own, readers
+from wscpml.datasets import files, own, readers, table_files
 from wscpml.datasets.tables import numbers
 
 Case = tuple[str, Callable[[], Any], str, Callable[[], Any]]
@@ -87,7 +87,7 @@ def _case(path: Path, name: str, plain: Callable[[Path], Any], q: int | None = N
 
 def _table(path: Path, name: str, plain: Callable[[Path], Any]) -> Case:
     def ours() -> Any:
-        return numbers(readers.read_table(path), str(path))
+        return numbers(table_files.read(path), str(path))
 
     return path.name, ours, name, lambda: plain(path)
 

@@ -26,7 +26,7 @@ from wscpml.review.view import Judgement
 
 FILE = Path(__file__).parent / "images/review.png"
 DISHES, PARTS, NOISE = 240, 4, 0.2
-SIZE = (1200, 920)
+SIZE = (1200, 970)
 INGREDIENTS = {  # its colour on a plate, and the tags that it speaks for or against
     "chicken": ("#d9a066", "-vegetarian"),
     "bacon": ("#b5473c", "-vegetarian"),

@@ -10,6 +10,7 @@ from wscpml import artifacts
 from wscpml.algorithm.composition import TrainingRows
 from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import Array, Matrix, Rows
+from wscpml.datasets.encoding import Encoding
 from wscpml.errors import UserError
 from wscpml.quality import decisions
 from wscpml.quality.decisions import Decided
@@ -37,6 +38,16 @@ def raw_features(side: str) -> Matrix:
     whole = artifacts.read_matrix("data/prepared", "features")
     chosen = np.flatnonzero(rows(side))
     return whole[chosen] if sparse.issparse(whole) else Rows(whole, chosen)
+
+
+def encoding() -> Encoding | None:
+    """How raw columns became features; None where they are the features."""
+    if not Path("data/prepared", Encoding.FILES[0]).exists():
+        return None
+    try:
+        return Encoding.from_files(artifacts.read_directory("data/prepared", Encoding.FILES))
+    except ValueError as error:
+        raise UserError(f"data/prepared: {error}; {artifacts.FROM_DVC}") from None
 
 
 def feature_map() -> FeatureMap:

@@ -3,15 +3,19 @@
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from stages import run
 from wscpml import artifacts
-from wscpml.arrays import compact
+from wscpml.arrays import Array
 from wscpml.datasets import files, own, splits
 from wscpml.datasets.dataset import check
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 from wscpml.randomness import stream
 from wscpml.settings import Settings
+
+EXAMPLES = 2  # rows as they were, which the tracked model shows
 
 
 def prepare(settings: Settings) -> None:
@@ -20,7 +24,8 @@ def prepare(settings: Settings) -> None:
     if chosen.name:
         data = REGISTRY[chosen.name].load(lambda file: raw(file.name, fetched))
     else:
-        data = own.load(own.Sources(**chosen.model_dump(exclude={"name"}), named=own.in_params))
+        sources = own.Sources(**chosen.model_dump(exclude={"name"}), named=own.in_params)
+        data = own.load(sources, lambda n: test_rows(settings, n))
     for warning in check(data, chosen.title):
         print(warning, file=sys.stderr)
     given = {"truth": data.truth, "candidates": data.candidates}
@@ -36,16 +41,21 @@ def prepare(settings: Settings) -> None:
     contents = {
         "names.json": names,
         **shown,
-        **artifacts.matrix_file("features", compact(data.features)),
+        **artifacts.matrix_file("features", data.compact_features),
         **{f"{name}.npy": labels for name, labels in given.items()},
     }
-    split = settings.split
-    fold = split.fold if data.truth is not None else None
-    test = splits.held_out(
-        len(data.instance_ids), split.folds, fold, stream(settings.seed, "split")
-    )
+    if data.encoding and data.raw is not None:
+        contents |= data.encoding.to_files() | {"raw.parquet": data.raw[:EXAMPLES]}
+    n = len(data.instance_ids)
+    test = test_rows(settings, n) if data.truth is not None else np.zeros(n, bool)
     artifacts.write_directory("data/prepared", contents)
     artifacts.write("data/split.npy", test)
+
+
+def test_rows(settings: Settings, n: int) -> Array:
+    """Which of so many rows are held out, a boolean ``(n,)``."""
+    split = settings.split
+    return splits.held_out(n, split.folds, split.fold, stream(settings.seed, "split"))
 
 
 def raw(name: str, fetched: dict[str, str]) -> Path:

@@ -30,6 +30,7 @@ FILES = [
     "metrics/overview.png",
     "metrics/audit.html",
 ]
+RAW = Path("data/prepared/raw.parquet")  # some rows, where columns were encoded
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
 DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
 SHARED = {  # by all methods
@@ -71,7 +72,7 @@ def track(settings: Settings) -> None:
         tags=tags(hashes, decided),
         files=[Path(name) for name in files],
         model=made / "classifier" if own else None,
-        example=to_dense(features[:2]),
+        example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
         dataset=settings.dataset.title,
         digest=hashes["data/prepared"].removesuffix(".dir"),
         sizes={

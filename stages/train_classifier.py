@@ -50,7 +50,9 @@ def train_classifier(settings: Settings) -> None:
     if settings.classifier.kind == "kernel_ridge" and chosen.closed_form:
         extra = {"leave_one_out.npy": chosen.closed_form.left_out}
     names = artifacts.read("data/prepared/names.json")
-    model = Model(rows.feature_map, chosen.head, names["features"], names["labels"])
+    model = Model(
+        rows.feature_map, chosen.head, names["features"], names["labels"], inputs.encoding()
+    )
     artifacts.write_directory(f"{MADE}/classifier", model.to_files() | extra)
     artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
     artifacts.write(f"{MADE}/training.csv", chosen.course)

@@ -20,7 +20,6 @@ import yaml
 from docs import figures, picture, run
 from experiments import cells, tables
 from tests.conftest import ROOT, STAGES
-from tests.contract import small
 from tests.datasets.test_registry import loaded
 from wscpml import cli
 from wscpml.methods import METHODS, method
@@ -136,7 +135,7 @@ def test_every_wscpml_command_of_every_page_is_one():
     found = commands("wscpml")
     assert {words[0] for words in found} == {
         "audit", "clean", "datasets", "describe", "fetch", "import-decisions", "methods", "predict",
-        "review",
+        "review", "sample",
     }  # fmt: skip
     for words in found:
         cli._parser().parse_args(words)
@@ -256,26 +255,27 @@ def test_the_pictures_are_those_that_the_code_draws(tmp_path):
         assert np.abs(before - now).mean() < 0.002, f"{path.name}: run python -m docs.figures"
 
 
-@pytest.mark.parametrize("names", [["index.md"], ["how-to/clean.md", "how-to/review.md"]])
+@pytest.mark.parametrize(
+    "names", [["index.md"], ["how-to/clean.md", "how-to/review.md"], ["how-to/embeddings.md"]]
+)
 def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(judging, "TREES", 20)
-    X, _, candidates = small(n=160)
-    songs = pd.DataFrame(X, columns=[f"feature{j}" for j in range(X.shape[1])])
-    labels = np.array(["rock", "jazz", "pop", "folk"])
-    songs["tags"] = [";".join(labels[row == 1]) for row in candidates]
-    songs.rename_axis("song").to_csv("songs.csv")
+    cli.main(["sample", "songs.csv"])
     known = {}
     for name in names:
         for code, *_ in run.PYTHON.findall((ROOT / "docs" / name).read_text()):
             exec(code, known)
-    assert sorted(known["tags"]) == sorted(labels)
+    labels = set(known["model"].label_names_)
+    assert {"Folk", "R&B"} <= labels
     if "how-to/review.md" in names:
         review = pd.read_csv("review.csv")
-        assert set(review.label) <= set(labels)
+        assert set(review.label) <= labels
         assert 0 < len(review) <= 100
-        assert pd.read_csv("label_confidence.csv", index_col="song").shape == candidates.shape
-        assert known["cleaned"].to_numpy().sum() < candidates.sum()
+        confidence = pd.read_csv("label_confidence.csv", index_col="song")
+        assert len(confidence) == 300
+        assert 0 < known["cleaned"].to_numpy().sum() < (confidence > 0).to_numpy().sum()
+        assert known["again"].equals(known["model"].predict(known["songs"]))
         assert known["reviewed"].decided_.true.sum() == 1
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -8,6 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.contract import Contract, small
 from wscpml import WSCPML
+from wscpml.datasets.songs import songs
+from wscpml.errors import UserError
 from wscpml.quality import judging
 
 
@@ -89,6 +92,70 @@ def test_it_works_in_a_pipeline_and_out_of_fold(tables):
     chain = make_pipeline(StandardScaler(), WSCPML(random_state=0))
     scores = cross_val_predict(chain, features, candidates, cv=3, method="predict_proba")
     assert roc_auc_score(truth, scores) > 0.7
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """The sample's columns of every kind, and its tags."""
+    table = songs(120)[0].set_index("song")
+    return table.drop(columns="tags"), table.tags
+
+
+def test_a_table_with_columns_of_every_kind_is_taken_as_it_is(sample, tmp_path):
+    X, y = sample
+    model = WSCPML(kind="kernel_ridge", random_state=0).fit(X, y)
+    assert {"Folk", "R&B", "rock"} <= set(model.label_names_)
+    assert model.label_confidence_.index.equals(X.index)
+    new = X[:9].assign(country="Atlantis", tempo=np.nan)
+    model.save(tmp_path / "model")
+    loaded = WSCPML.load(tmp_path / "model")
+    pd.testing.assert_frame_equal(loaded.predict_proba(new), model.predict_proba(new))
+    pd.testing.assert_frame_equal(loaded.predict(new), model.predict(new))
+    with pytest.raises(NotFittedError):
+        loaded.find_label_issues()
+    with pytest.raises(UserError, match="X: must be a table with the columns that were fitted"):
+        model.predict_proba(np.zeros((2, 3)))
+
+
+def test_columns_are_what_one_says(sample):
+    X, y = sample
+    roles = {"description": "ignore", "country": "text"}
+    model = WSCPML(kind="kernel_ridge", random_state=0, columns=roles).fit(X, y)
+    assert "description" not in model.encoding_.columns
+    assert any(name.startswith("country: ") for name in model.encoding_.names)
+    with pytest.raises(UserError, match="columns.description='prose': must be 'number'"):
+        WSCPML(columns={"description": "prose"}).fit(X, y)
+
+
+def test_labels_in_every_form_give_the_same(tables):
+    features, candidates, _ = tables
+    lists = [list(candidates.columns[row == 1]) for row in candidates.to_numpy()]
+    method = WSCPML(kind="kernel_ridge", random_state=0)
+    ordered = candidates[sorted(candidates)]
+    expected = method.fit(features, ordered).label_confidence_
+    for y in (lists, [";".join(each) for each in lists], 2 * ordered.astype(int) - 1):
+        pd.testing.assert_frame_equal(method.fit(features, y).label_confidence_, expected)
+
+
+def test_a_model_of_arrays_is_saved_too_and_nothing_else_is_replaced(tmp_path):
+    X, _, candidates = small()
+    model = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
+    model.save(tmp_path / "model")
+    loaded = WSCPML.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(UserError, match="is there, and is not just a model"):
+        model.save(tmp_path)
+
+
+def test_steps_are_told_if_one_wants(capsys):
+    X, _, candidates = small()
+    WSCPML(random_state=0).fit(X, candidates)
+    assert capsys.readouterr().err == ""
+    WSCPML(random_state=0, verbose=True).fit(X, candidates)
+    said = capsys.readouterr().err
+    for step in ("mapping the features (step 1 of 5)", "judging", "training the classifier"):
+        assert step in said
 
 
 def test_what_a_person_has_decided_is_certain_learned_and_never_an_issue(tables, fitted):

@@ -89,6 +89,15 @@ def test_all_mistakes_are_reported_at_once(tmp_path, params):
     assert found[1] == "noise: must be a section with keys of its own, got 9"
 
 
+def test_columns_have_known_roles(tmp_path, params):
+    params["dataset"] = {"features": "data/own/x.csv", "columns": {"note": "prose"}, "min_count": 0}
+    assert mistakes(tmp_path, params) == [
+        "dataset.min_count: must be >= 1, got 0",
+        "dataset.columns.note: must be 'number', 'text', 'category', 'date' or 'ignore', "
+        "got 'prose'",
+    ]
+
+
 def test_every_key_of_a_section_is_there(tmp_path, params):
     del params["clustering"]["alpha"]
     params["classifier"]["width"] = 0
@@ -103,7 +112,8 @@ def test_the_committed_settings_are_the_defaults(params):
     for section in ("features", "weak_supervision", "clustering", "classifier"):
         for key, value in params[section].items():
             assert defaults.pop(key) == value
-    assert defaults == {"device": params["device"], "random_state": None}
+    not_of_the_method = {"random_state": None, "columns": None, "verbose": False}
+    assert defaults == {"device": params["device"], **not_of_the_method}
 
 
 def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):
@@ -173,6 +183,7 @@ def test_nothing_need_be_held_out(tmp_path, params):
 
 def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_path, params):
     defaults = WSCPML().get_params()
+    del defaults["columns"], defaults["verbose"]
     assert settings.for_estimator(None, []) == defaults | {"random_state": 0}
     path = tmp_path / "params.yaml"
     params["clustering"]["alpha"] = "1e-1"

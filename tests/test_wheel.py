@@ -137,6 +137,9 @@ def test_the_readme_s_five_lines_find_wrong_tags(installed):
 
 
 def test_clean_audit_and_predict_work(installed):
+    installed.output("wscpml", "sample", "sample.csv")
+    described = installed.output("wscpml", "describe", "sample.csv", "--tags", "tags")
+    assert "text: TF-IDF" in described
     data = ("songs.csv", "--tags", "tags", "--id", "song")
     installed.output("wscpml", "describe", *data)
     installed.output("wscpml", "clean", *data, "-o", "clean.csv", "--model", "songs-model")

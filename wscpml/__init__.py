@@ -6,14 +6,15 @@ Rows are instances everywhere: features ``X`` are ``(n, d)``, candidates ``Y`` a
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wscpml.datasets.embeddings import embed
     from wscpml.estimator import WSCPML
     from wscpml.quality.given import label_confidence
 
-__all__ = ["WSCPML", "label_confidence"]
+__all__ = ["WSCPML", "embed", "label_confidence"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for just then, so that commands start in a blink."""
+    """Import what is asked for once it is, so that commands start in a blink."""
     if name == "WSCPML":
         from wscpml.estimator import WSCPML
 
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from wscpml.quality.given import label_confidence
 
         return label_confidence
+    if name == "embed":
+        from wscpml.datasets.embeddings import embed
+
+        return embed
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

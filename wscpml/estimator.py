@@ -1,14 +1,21 @@
 """WSCPML: noisy labels in; which of them are wrong, and a model that ignores those, out."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from wscpml.algorithm import composition
+from wscpml import artifacts
+from wscpml.algorithm import composition, features
 from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.datasets import tags
+from wscpml.datasets.columns import Role, all_numbers
+from wscpml.datasets.dataset import few
+from wscpml.datasets.encoding import Encoding, encode
+from wscpml.datasets.own import in_python
 from wscpml.devices import one_blas_thread
 from wscpml.methods.base import OnKernelFeatures
 from wscpml.parameters import (
@@ -18,11 +25,15 @@ from wscpml.parameters import (
     FeatureSettings,
     ParameterError,
     WeakSupervisionSettings,
+    check_estimator,
     part_of,
 )
+from wscpml.progress import Steps, steps
 from wscpml.quality import evidence, issues, judging, queue
 from wscpml.quality.decisions import Decided, decided, remarks, taken
-from wscpml.randomness import streams
+from wscpml.randomness import Streams, streams
+from wscpml.serving.model import Model, refuse_to_replace
+from wscpml.serving.model import load as read_model
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -35,9 +46,12 @@ class WSCPML(
 ):
     """Find the wrong labels of a data set, and train a classifier without them.
 
-    X and y may be tables: then labels and instances keep their names, and what comes out is
-    tables too. Where both are tables, rows belong together that have the same index. With a whole
-    number as `random_state` everything is what the pipeline gives for that `seed`.
+    X may be a table with columns of every kind: numbers, text, categories, dates, lists of
+    numbers, with holes. y may be a table or matrix of 0 and 1, or one list of labels for each row,
+    or text such as "rock;jazz". Where they are tables, labels and instances keep their names, and
+    what comes out is tables too. Where both are tables, rows belong together that have the same
+    index. With a whole number as `random_state` everything is what the pipeline gives for that
+    `seed`.
 
     Parameters
     ----------
@@ -46,6 +60,11 @@ class WSCPML(
         errors are to be expected; or F, the pseudo-labels of the paper, with nothing shifted.
     kind : "network" or "kernel_ridge"
         The classifier. This and all others are explained in params.yaml.
+    columns : dict, optional
+        What columns of X are, by their names, where it is not what they look like: "number",
+        "text", "category", "date", or "ignore".
+    verbose : bool
+        Whether to say on stderr which step is being done, and how far it is.
 
     Attributes
     ----------
@@ -74,6 +93,8 @@ class WSCPML(
     TITLE = "WSC-PML"
     SOURCE = "WSC-PML for practitioners"
 
+    columns: dict[str, Role] | None = None
+    verbose: bool = False
     device: Device = "auto"
     random_state: Any = None
 
@@ -84,7 +105,9 @@ class WSCPML(
         columns `instance` (as the index of the tables has it, or the number of the row), `label`
         and `decision`, true or false.
         """
-        y = _matched(X, y)
+        check_estimator(self)
+        y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
+        X = self._fit_encoding(X)
         named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
         self._tables = isinstance(y, pd.DataFrame)
         self._names = (
@@ -108,17 +131,31 @@ class WSCPML(
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
         self.decided_ = self._decided_of(len(candidates))
-        known = self.decided_.added_to(candidates)
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
+        with steps(5, self.verbose) as progress:
+            return self._fit_in(progress, X, candidates, random)
+
+    def _fit_in(self, progress: Steps, X: Matrix, candidates: Array, random: Streams) -> Array:
+        known = self.decided_.added_to(candidates)
+        progress.begin("mapping the features")
         rows = self._represented(X, random.anchors)
+        progress.begin("weighing the candidates")
         B = composition.supervise(rows.scaled, candidates, part_of(self, WeakSupervisionSettings))
+        progress.begin("clustering")
         found = composition.cluster(
-            rows.scaled, candidates, B, part_of(self, ClusteringSettings), self.device
+            rows.scaled,
+            candidates,
+            B,
+            part_of(self, ClusteringSettings),
+            self.device,
+            progress.rounds("rounds"),
         )
+        progress.begin(f"judging {int(candidates.sum())} candidates")
         self.judged_ = judging.judge(rows, candidates, random.judging, self.decided_)
         F = self.decided_.settle(found.pseudo_labels.toarray())
+        progress.begin("training the classifier")
         self.head_ = composition.train(
             rows,
             known,
@@ -128,6 +165,7 @@ class WSCPML(
             part_of(self, ClassifierSettings),
             random.classifier,
             self.device,
+            progress.rounds("epochs"),
         ).head
         self.objective_ = found.course.objective.tolist()
         self.candidates_, self.prototypes_ = known, found.prototypes
@@ -147,6 +185,9 @@ class WSCPML(
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""
+        check_is_fitted(self)
+        if self.encoding_ is not None:
+            X = self._encode(X)
         with one_blas_thread():
             return self._named(super().predict_proba(X), getattr(X, "index", None))
 
@@ -167,7 +208,7 @@ class WSCPML(
             place of this label's own among all; `competing`: the instance's other candidates
             that are more likely to be true, the likeliest first.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "judged_")
         return issues.find(
             self.judged_.label_confidence,
             self.decided_.undecided(self.candidates_),
@@ -187,7 +228,7 @@ class WSCPML(
             then), `label_confidence`, and `chosen`: `random` of a fifth of them, by which the share
             of wrong tags is estimated, else `worth`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "judged_")
         return queue.table(
             queue.choose(self.judged_.label_confidence, self.candidates_, self.decided_, size),
             self.judged_.label_confidence,
@@ -195,8 +236,62 @@ class WSCPML(
             self.label_names_,
         )
 
+    def save(self, directory: str | Path) -> None:
+        """Write the model to a directory, for `load`, `wscpml predict` and others; no pickle."""
+        check_is_fitted(self)
+        refuse_to_replace(Path(directory))
+        artifacts.write_directory(directory, self.to_model().to_files())
+
+    def to_model(self) -> Model:
+        """The model alone: what predicts, without what was found in the training rows."""
+        if self.encoding_ is not None:
+            names = self.encoding_.names
+        else:
+            numbered = _numbered(self.n_features_in_)
+            names = list(map(str, getattr(self, "feature_names_in_", numbered)))
+        return Model(self.map_, self.head_, names, self.label_names_, self.encoding_)
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Self:
+        """A model that `save` or the command wrote: it predicts, and knows no label issues."""
+        model = read_model(directory)
+        loaded = cls()
+        loaded.map_, loaded.head_, loaded.encoding_ = model.feature_map, model.head, model.encoding
+        loaded.label_names_, loaded._tables = model.label_names, True
+        loaded.binary_, loaded.classes_ = False, np.arange(len(model.label_names))
+        loaded.n_features_in_ = len(model.feature_names)
+        if model.feature_names != _numbered(loaded.n_features_in_):
+            loaded.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        loaded.scale_ = features.fit_scaling(np.zeros((1, loaded.n_features_in_)), "none").scale
+        return loaded
+
+    def _fit_encoding(self, X: Any) -> Any:
+        """The rows to learn from, as numbers; a table of numbers alone stays as it is."""
+        self.encoding_: Encoding | None = None
+        plain = not isinstance(X, pd.DataFrame) or all_numbers(X) and not X.isna().any(axis=None)
+        if plain and not self.columns:
+            return X
+        with steps(1, self.verbose) as progress:
+            progress.begin("encoding the columns")
+            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns)
+        self.encoding_ = encoded.encoding
+        return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
+
+    def _encode(self, X: Any) -> pd.DataFrame:
+        """Rows of raw columns as the model's features."""
+        assert self.encoding_ is not None
+        if not isinstance(X, pd.DataFrame):
+            names = few(self.encoding_.columns)
+            raise ParameterError(f"X: must be a table with the columns that were fitted: {names}")
+        return pd.DataFrame(self.encoding_(X, "X"), X.index, self.encoding_.names)
+
     def _named(self, values: Array, instances: Any) -> Any:
         return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
+
+
+def _numbered(d: int) -> list[str]:
+    """What the columns of a matrix are called."""
+    return [f"x{j + 1}" for j in range(d)]
 
 
 def _matched(X: Any, y: Any) -> Any:

@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from wscpml.datasets.columns import Role
 from wscpml.datasets.files import OWN
 from wscpml.datasets.noise import Kind
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
@@ -92,8 +93,11 @@ class DatasetSettings(Section):
     truth: OwnPath | None = None
     id: str | None = None
     tags: str | None = None
-    separator: Annotated[str, Field(min_length=1)] = ";"
+    separator: Annotated[str, Field(min_length=1)] | None = None
+    merge_variants: bool = False
+    min_count: Count = 1
     label_count: Count | None = None
+    columns: dict[str, Role] = Field(default_factory=dict)
     show: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
 
     @model_validator(mode="after")

@@ -59,3 +59,14 @@ def test_what_is_not_utf_8_is_told_with_its_byte(tmp_path, read):
 
 def test_a_header_alone_has_no_parts(tmp_path):
     assert in_parts(write(tmp_path / "x.csv", ["a,b"]), ["a", "b"]) == []
+
+
+def test_decimal_commas_are_read_where_commas_do_not_separate(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b;c\n1,5;2,5;0,25\n2;1.5;3\n")
+    table = csv_files.read(path)
+    assert table.a.tolist() == [1.5, 2]
+    assert table.b.tolist() == ["2,5", "1.5"]
+    assert table.c.tolist() == [0.25, 3]
+    (part,) = csv_files.parts(path, ["a"], [], 10)
+    assert part.a.tolist() == [1.5, 2]

@@ -254,7 +254,12 @@ def test_a_first_column_that_is_named_or_does_not_count_the_rows_is_a_feature():
 def test_lists_that_seem_to_have_another_separator_are_told():
     Path("x.csv").write_text('song,t,tags\na,1,"rock,jazz"\nb,2,"rock,pop/soul"\nc,3,\n')
     assert load(tags="tags").remarks == [
-        "x.csv: column 'tags': no cell has ';', 2 have ','; if that stands between labels, give it "
+        "x.csv: column 'tags': ',' is taken for what stands between labels, 2 cells have it; if it "
+        "does not, give what does as separator="
+    ]
+    assert load(tags="tags").label_names == ["jazz", "pop/soul", "rock"]
+    assert load(tags="tags", separator="|").remarks == [
+        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give it "
         "as separator="
     ]
     assert load(tags="tags", separator=",").remarks == []
@@ -264,9 +269,9 @@ def test_lists_that_seem_to_have_another_separator_are_told():
 
 def test_each_file_is_read_once(monkeypatch):
     read = []
-    original = own.readers.read_table
+    original = own.table_files.read
     monkeypatch.setattr(
-        own.readers, "read_table", lambda path, text: read.append(path) or original(path, text)
+        own.table_files, "read", lambda path, text: read.append(path) or original(path, text)
     )
     load("tagged.csv", tags="tags")
     assert read == [Path("tagged.csv")]
@@ -284,9 +289,9 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
     [
         ({}, {"features": "gone.csv"}, "gone.csv: no such file"),
         (
-            {"x.xlsx": "?"},
-            {"features": "x.xlsx"},
-            "x.xlsx: extension '.xlsx' is not known; known are",
+            {"x.json": "?"},
+            {"features": "x.json"},
+            "x.json: extension '.json' is not known; known are",
         ),
         ({"x.csv": ""}, {"tags": "tags"}, "x.csv: is empty"),
         (
@@ -298,11 +303,6 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
             {},
             {"features": "tagged.csv", "tags": "tags", "id": "artist"},
             "id=: has no column 'artist'; its columns are",
-        ),
-        (
-            {},
-            {"features": "tagged.csv", "tags": "song"},
-            "row 1, column 'tags': 'rock' is not a number",
         ),
         ({"y.csv": "song,a\ns1,1\n"}, {"candidates": "y.csv", "id": None}, "'s1' is not a number"),
         (
@@ -356,20 +356,28 @@ def test_what_does_not_fit_is_refused_in_one_line(files, given, message):
 
 
 @pytest.mark.parametrize(
-    ("named", "id", "tags", "candidates", "separator"),
+    ("named", "id", "tags", "candidates", "separator", "columns"),
     [
-        (own.in_python, "id=", "tags=", "candidates=", "separator="),
+        (own.in_python, "id=", "tags=", "candidates=", "separator=", "columns="),
         (
             own.in_params,
             "dataset.id",
             "dataset.tags",
             "dataset.candidates",
             "dataset.separator",
+            "dataset.columns",
         ),
-        (own.on_command_line, "--id", "--tags", "CANDIDATES", "--separator"),
+        (
+            own.on_command_line,
+            "--id",
+            "--tags",
+            "CANDIDATES",
+            "--separator",
+            "--text, --category or --ignore",
+        ),
     ],
 )
-def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator):
+def test_options_have_the_names_of_the_door(named, id, tags, candidates, separator, columns):
     def refusal(**given):
         with pytest.raises(UserError) as raised:
             load(named=named, **given)
@@ -385,9 +393,12 @@ def test_options_have_the_names_of_the_door(named, id, tags, candidates, separat
     assert f"a column that both have as {id}" in refusal(
         features="x.npy", candidates="y.csv", id=None
     )
+    Path("y.csv").write_text("name,rock\na,1\nb,0\nc,1\n")
     assert f"leave the column out, or name it as {id}, {tags} or {named('show')}" in refusal(
-        features="tagged.csv", candidates="y.csv", id=None
+        candidates="y.csv", id=None
     )
+    Path("x.csv").write_text("song,tempo\ns1,fast\ns2,3\ns3,4\n")
+    assert refusal(candidates="y.csv").endswith(f"say what the column is by {columns}")
 
 
 def data(**changes) -> Dataset:

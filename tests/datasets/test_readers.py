@@ -5,7 +5,7 @@ from scipy import sparse
 from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
-from wscpml.datasets import csv_files, readers
+from wscpml.datasets import csv_files, readers, table_files
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
@@ -227,7 +227,7 @@ def test_csv_is_read_whatever_its_separator_and_text_stays_text(tmp_path, separa
     path = tmp_path / "x.csv"
     rows = ["name,tags", "NA,null", '"x",None']
     path.write_text("\n".join(rows).replace(",", separator) + "\n", encoding="utf-8-sig")
-    table = readers.read_table(path)
+    table = table_files.read(path)
     assert table.columns.tolist() == ["name", "tags"]
     assert table.to_numpy().tolist() == [["NA", "null"], ["x", "None"]]
 
@@ -235,14 +235,14 @@ def test_csv_is_read_whatever_its_separator_and_text_stays_text(tmp_path, separa
 def test_quoted_column_names_may_hold_the_separator(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('"a,b","c,b"\n1,2\n')
-    assert readers.read_table(path).columns.tolist() == ["a,b", "c,b"]
+    assert table_files.read(path).columns.tolist() == ["a,b", "c,b"]
     path.write_text('song,"tempo; bpm; mean; sd",tags\na,1,x\n')
-    assert readers.read_table(path).columns.tolist() == ["song", "tempo; bpm; mean; sd", "tags"]
+    assert table_files.read(path).columns.tolist() == ["song", "tempo; bpm; mean; sd", "tags"]
 
 
 def read_csv(path, content, text=()):
     path.write_text(content)
-    return readers.read_table(path, text)
+    return table_files.read(path, text)
 
 
 def test_text_is_kept_to_the_letter_and_only_an_empty_cell_is_missing(tmp_path):
@@ -266,7 +266,7 @@ def test_numbers_are_read_however_they_are_written(tmp_path, beside):
     np.testing.assert_array_equal(found, np.transpose([a, b]))
 
 
-@pytest.mark.parametrize("word", ["0x10", "1,5", "2024-01-01", "12:00", "NA", "-", " "])
+@pytest.mark.parametrize("word", ["0x10", "1,5 ,", "2024-01-01", "12:00", "NA", "-", " "])
 def test_what_is_no_number_is_refused_as_it_is_written(tmp_path, word):
     table = read_csv(tmp_path / "x.csv", f"a;b\n1;2\n3;{word}\n")
     with pytest.raises(UserError) as raised:
@@ -289,7 +289,7 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path, end):
 def test_blank_lines_are_no_rows_and_lines_may_end_in_any_way(tmp_path):
     for end in ("\n", "\r\n", "\r"):
         (tmp_path / "x.csv").write_bytes(f"{end}a,b{end}{end}1,2{end}3,4{end}{end}".encode())
-        assert readers.read_table(tmp_path / "x.csv").to_numpy().tolist() == [[1, 2], [3, 4]]
+        assert table_files.read(tmp_path / "x.csv").to_numpy().tolist() == [[1, 2], [3, 4]]
 
 
 def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
@@ -306,11 +306,11 @@ def test_large_tables_are_the_same_on_any_number_of_cores(tmp_path, monkeypatch,
     rows = [f"{quote}{i}{quote},{i / 7}" for i in range(20)]
     path = tmp_path / "x.csv"
     path.write_bytes(end.join(["id,x", *rows]).encode("utf-8-sig"))
-    table = readers.read_table(path, ["id"])
+    table = table_files.read(path, ["id"])
     assert table.id.tolist() == [str(i) for i in range(20)]
     assert table.x.tolist() == [i / 7 for i in range(20)]
     path.write_bytes(end.join(["id,x", *rows, "20"]).encode())
-    refused(readers.read_table, path, "row 21: has 1 cells")
+    refused(table_files.read, path, "row 21: has 1 cells")
 
 
 def test_rows_may_be_longer_than_the_parsers_blocks(tmp_path):
@@ -325,39 +325,39 @@ def test_csv_and_parquet_give_the_same(tmp_path):
     table.to_csv(tmp_path / "x.csv", index=False)
     table.to_parquet(tmp_path / "x.parquet")
     for name in ("x.csv", "x.parquet"):
-        found = readers.read_table(tmp_path / name)
+        found = table_files.read(tmp_path / name)
         pd.testing.assert_frame_equal(found, table, check_dtype=False)
 
 
 def test_a_table_that_does_not_fit_is_refused(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("")
-    refused(readers.read_table, path, "is empty")
+    refused(table_files.read, path, "is empty")
     path.write_text("a,a\n1,2\n")
-    refused(readers.read_table, path, "column 'a' is there twice")
+    refused(table_files.read, path, "column 'a' is there twice")
     path.write_text("\n \n")
-    refused(readers.read_table, path, "is empty")
+    refused(table_files.read, path, "is empty")
     path.write_text("a,b\n1,2\n\n1,2,3\n")
-    refused(readers.read_table, path, "row 2: has 3 cells, the header has 2 names")
+    refused(table_files.read, path, "row 2: has 3 cells, the header has 2 names")
     path.write_text("rock,jazz\n1,0,1\n1,1,1\n")
-    refused(readers.read_table, path, "row 1: has 3 cells, the header has 2 names")
+    refused(table_files.read, path, "row 1: has 3 cells, the header has 2 names")
     path.write_text('a,b\n"1\n2",2\n3\n')
-    refused(readers.read_table, path, "row 2: has 1 cells, the header has 2 names")
+    refused(table_files.read, path, "row 2: has 1 cells, the header has 2 names")
     path.write_text('a,b\n"1,' + "2\n" * 100_000)
-    refused(readers.read_table, path, "row 1: has 1 cells, the header has 2 names")
+    refused(table_files.read, path, "row 1: has 1 cells, the header has 2 names")
     for encoding in ("latin-1", "utf-16"):
         path.write_text("name,x\né,1\n", encoding=encoding)
-        refused(readers.read_table, path, "is not UTF-8 text")
+        refused(table_files.read, path, "is not UTF-8 text")
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 and no more")
-    refused(readers.read_table, path, "cannot be read as parquet")
+    refused(table_files.read, path, "cannot be read as parquet")
 
 
 def test_text_among_numbers_is_refused_with_its_row_and_column(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n3,many\n")
     with pytest.raises(UserError, match="row 2, column 'b': 'many' is not a number"):
-        numbers(readers.read_table(path), str(path))
+        numbers(table_files.read(path), str(path))
 
 
 def test_columns_of_dates_are_no_numbers():

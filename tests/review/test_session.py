@@ -180,10 +180,13 @@ def test_progress_tells_counts_pace_and_the_errors_that_are_left(review):
     assert after["errors_left"] == pytest.approx(left - (1 - confidence[0, :2]).sum())
 
 
-def test_what_the_random_part_of_the_answers_proves_is_told(review):
-    assert review.session.progress("me")["wrong"] == ""
+def test_what_the_random_part_of_the_answers_proves_is_told_with_each_judgement(tmp_path):
+    review = Review(tmp_path, every=60)
     while review.session.next("me"):
         decide_item(review, "me", False)
+    assert review.session.progress("me")["wrong"] == ""
+    (work,) = review.started
+    work()
     assert review.session.progress("me")["wrong"] == "between 94 and 100 % (95 %)"
 
 

@@ -9,7 +9,7 @@ from wscpml.serving import prediction
 class Even:
     """A stand-in for a model: the first label is as likely as a says, the second as b."""
 
-    feature_names, label_names = ["a", "b"], ["R&B; <b>", "labels"]
+    feature_names, label_names, encoding = ["a", "b"], ["R&B; <b>", "labels"], None
 
     def predict_proba(self, X):
         return X

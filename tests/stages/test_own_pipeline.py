@@ -16,14 +16,23 @@ from wscpml.datasets.registry import REGISTRY
 
 
 def songs(n: int) -> pd.DataFrame:
-    """Songs whose tags follow their features, with some tags too many."""
+    """Songs whose tags follow their features, with some tags too many; columns of every kind."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3)).round(3)
     tagged = (X > 0.3) | (rng.random(X.shape) < 0.2)
     names = np.array(["rock", "R&B", "NA"])
-    table = pd.DataFrame(X, columns=["tempo", "loudness", "pitch"])
+    table = pd.DataFrame(np.where(rng.random(X.shape) < 0.05, np.nan, X), columns=NUMBERS)
     table.insert(0, "song", [f"song {i}" for i in range(n)])
-    return table.assign(tags=[";".join(names[row]) for row in tagged])
+    words = np.array(["loud guitars", "a slow groove", "something else"])
+    return table.assign(
+        country=rng.choice(["Mali", "France"], n),
+        released=[f"20{i % 24:02}-05-{1 + i % 28:02}" for i in range(n)],
+        about=[f"{' and '.join(words[row > 0.3])}, take {i}" for i, row in enumerate(X)],
+        tags=[";".join(names[row]) for row in tagged],
+    )
+
+
+NUMBERS = ["tempo", "loudness", "pitch"]
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +40,7 @@ def project(clone: Project) -> Project:
     clone.shorten_study()
     params = yaml.safe_load((clone.path / "params.yaml").read_text())
     params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
+    params["dataset"]["columns"] = {"country": "category"}
     params["classifier"]["max_epochs"] = 3
     (clone.path / "params.yaml").write_text(yaml.safe_dump(params))
     write(clone, 80)
@@ -63,6 +73,32 @@ def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
     assert sorted(zip(found.instance, found.label, strict=True)) == sorted(expected)
     assert found.F.between(0, 1).all()
     commit(project, "80 songs")
+
+
+def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(project):
+    new = songs(30).drop(columns="tags")
+    new.loc[0, ["country", "tempo", "released", "about"]] = ["Atlantis", None, None, None]
+    new.to_csv(project.path / "new.csv", index=False)
+    model = "models/wsc-pml/classifier"
+    project.run("wscpml", "predict", model, "new.csv", "-o", "predicted.csv")
+    predicted = pd.read_csv(project.path / "predicted.csv")
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    code = (
+        "import sys, json, mlflow, pandas as pd\n"
+        "mlflow.set_tracking_uri(sys.argv[1])\n"
+        "(output,) = mlflow.get_run(sys.argv[2]).outputs.model_outputs\n"
+        "model = mlflow.pyfunc.load_model(f'models:/{output.model_id}')\n"
+        "rows = json.loads(pd.read_csv('new.csv').to_json(orient='records'))\n"
+        "model.predict(pd.DataFrame(rows)).to_csv('served.csv', index=False)\n"
+        "model.predict(model.input_example)"
+    )
+    store = f"sqlite:///{project.path / 'mlflow.db'}"
+    project.run("python", "-c", code, store, run_id)
+    served = pd.read_csv(project.path / "served.csv")
+    labels = ["rock", "R&B", "NA"]
+    np.testing.assert_array_equal(served[labels], predicted[labels])
+    for name in ("new.csv", "predicted.csv", "served.csv"):
+        (project.path / name).unlink()
 
 
 def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
@@ -133,7 +169,7 @@ def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project)
 
 def test_a_mistake_in_the_data_is_one_clear_line(project):
     path = project.path / "data/own/songs.csv"
-    path.write_text(path.read_text() + "song 0,1,2,3,rock\n")
+    path.write_text(path.read_text() + "song 0,1,2,3,Mali,2001-01-01,loud,rock\n")
     done = project.run("dvc", "repro", check=False)
     assert done.returncode != 0
     line = "data/own/songs.csv: instance 'song 0' is there twice, as numbers 1 and 81; rename one"

@@ -267,6 +267,7 @@ def cluster(
     max_iterations: int,
     tolerance: float,
     device: str = "cpu",
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> Clustering:
     """Alternate over O, F and Pi from F = Y, Pi = U until F changes by less than `tolerance`.
 
@@ -279,7 +280,7 @@ def cluster(
     with in_parallel(where) as run:
         passes = _Passes(X, candidates, weak_supervision, pattern, alpha, beta, rule, where)
         sums = passes.over_blocks(run, passes.begin)
-        for _ in range(max_iterations):
+        for _ in progress(range(max_iterations)):
             prototypes = sums.weighted / sums.total[:, None]  # Eq. 12; NaN for a label without any
             passes.move_to(prototypes)
             norm = sums.norm

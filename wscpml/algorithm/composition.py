@@ -99,10 +99,17 @@ def supervise(scaled: Matrix, candidates: Array, settings: WeakSupervisionSettin
 
 
 def cluster(
-    scaled: Matrix, candidates: Array, B: Array, settings: ClusteringSettings, device: str = "cpu"
+    scaled: Matrix,
+    candidates: Array,
+    B: Array,
+    settings: ClusteringSettings,
+    device: str = "cpu",
+    progress: Progress = iter,
 ) -> Clustering:
     """Cluster the scaled rows under weak supervision: F, Pi and O."""
-    return clustering.cluster(scaled, candidates, B, **asdict(settings), device=device)
+    return clustering.cluster(
+        scaled, candidates, B, **asdict(settings), device=device, progress=progress
+    )
 
 
 def train(

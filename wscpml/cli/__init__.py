@@ -59,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
+    sample = command(
+        "sample", "write a small table of songs, to try things on", "wscpml sample songs.csv"
+    )
+    sample.add_argument("output", type=_path(".csv"), metavar="FILE", help="a new .csv")
+
     describe = command(
         "describe",
         "say what is understood of a data set, before anything runs",
@@ -82,6 +87,15 @@ def _parser() -> argparse.ArgumentParser:
     _take_settings(clean)
     _take_output(clean)
     clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
+    clean.add_argument(
+        "--html", type=_path(".html"), metavar="FILE", help="write the page of `audit` too (.html)"
+    )
+    clean.add_argument(
+        "--cleaned-table",
+        type=_path(*TABLES),
+        metavar="FILE",
+        help="write FILE once more, its tags without the wrong ones, as .csv or .parquet",
+    )
     clean.add_argument(
         "--label-studio",
         type=_path(".json"),
@@ -223,14 +237,37 @@ def _take_data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--truth", type=Path, metavar="FILE", help="the true labels, if known")
     command.add_argument("--id", metavar="COLUMN", help="names the instances")
     command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
-    command.add_argument("--separator", default=";", help="between those labels (default ;)")
+    command.add_argument("--separator", help="between those labels, if it is not found by looking")
+    command.add_argument(
+        "--merge-variants",
+        action="store_true",
+        help="take labels that differ in case or blanks alone for one",
+    )
+    command.add_argument(
+        "--min-count",
+        type=int,
+        default=1,
+        metavar="N",
+        help="leave labels of fewer than N rows unjudged",
+    )
     command.add_argument("--label-count", type=int, metavar="Q", help="last attributes of ARFF")
+    for role in ("number", "text", "category", "date", "ignore"):
+        command.add_argument(
+            f"--{role}",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="leave this column out"
+            if role == "ignore"
+            else f"take this column for {role}, whatever it looks like",
+        )
     command.add_argument(
         "--show",
         type=_names,
         default=[],
         metavar="COLUMNS",
-        help="columns to show to people, such as title,text,cover; they are no features",
+        help="columns to show to people, such as title,text,cover; no features, unless --text or "
+        "the like names them too",
     )
 
 

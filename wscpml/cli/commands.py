@@ -82,6 +82,17 @@ def methods(options: Namespace) -> None:
     _tell(options, found, head, *lines)
 
 
+def sample(options: Namespace) -> None:
+    """Write the sample, a table of songs, to try things on."""
+    from wscpml import artifacts
+    from wscpml.datasets.songs import FILE
+
+    if options.output.exists():
+        raise UserError(f"{options.output}: is there already; name another")
+    artifacts.write(options.output, FILE)
+    print(f"try: wscpml describe {options.output} --tags tags --id song")
+
+
 def describe(options: Namespace) -> None:
     """Say what is understood of a data set."""
     from wscpml.datasets import description
@@ -97,6 +108,7 @@ def describe(options: Namespace) -> None:
         **_sizes(data),
         "label_names": data.label_names,
         "feature_names": data.feature_names,
+        "columns": description.columns(data),
         "share_not_0": description._filled(data.features),
         "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
@@ -112,21 +124,27 @@ def describe(options: Namespace) -> None:
 def clean(options: Namespace) -> None:
     """Write every candidate with its label confidence and whether to keep it; and a model."""
     from wscpml import artifacts
-    from wscpml.quality import review
-    from wscpml.serving.model import Model
+    from wscpml.cli import tables
+    from wscpml.quality import audit, review
+    from wscpml.serving.model import Model, refuse_to_replace
 
-    outputs = {"-o": options.output, "--model": options.model}
+    outputs = {"-o": options.output, "--model": options.model, "--html": options.html}
+    outputs["--cleaned-table"] = options.cleaned_table
     if options.label_studio:
         tasks, config = options.label_studio, options.label_studio.with_suffix(".xml")
         outputs |= {"--label-studio": tasks, "the .xml of --label-studio": config}
     _refuse_overwriting(outputs, _inputs(options))
     if options.model:
-        _refuse_to_replace(options.model, Model.FILES)
+        refuse_to_replace(options.model)
+    if options.cleaned_table:
+        tables.refuse_uncleanable(options)
     data, fitted, warnings = _fitted(options)
     judged = _judged(fitted)
     files = {"output": options.output}
     if options.model:
-        trained = Model(fitted.map_, fitted.head_, data.feature_names, data.label_names)
+        trained = Model(
+            fitted.map_, fitted.head_, data.feature_names, data.label_names, data.encoding
+        )
         artifacts.write_directory(options.model, trained.to_files())
         files["model"] = options.model
     if options.label_studio:
@@ -137,7 +155,14 @@ def clean(options: Namespace) -> None:
         suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}", shown)
         artifacts.write(tasks, suspicious)
         artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
-    artifacts.write(options.output, judged)
+    if options.html:
+        files["html"] = options.html
+        found = audit.of(fitted, options.features, data.truth, data.shown)
+        artifacts.write(options.html, audit.render(found))
+    if options.cleaned_table:
+        files["cleaned_table"] = options.cleaned_table
+        artifacts.write(options.cleaned_table, tables.cleaned(options, data, judged))
+    artifacts.write(options.output, tables.with_unjudged(judged, data))
     _tell_found(options, data, fitted, judged, files, warnings)
 
 
@@ -158,7 +183,6 @@ def review(options: Namespace) -> None:
     import pandas as pd
     from sklearn.base import clone
 
-    from wscpml.arrays import compact
     from wscpml.quality import decisions
     from wscpml.quality.decisions import Decided
     from wscpml.review.items import Items
@@ -180,7 +204,7 @@ def review(options: Namespace) -> None:
         data, fitted, warnings = _fitted(options)
         for line in (*warnings, *fitted.remarks_):
             print(line, file=sys.stderr)
-        X = compact(data.features)
+        X = data.compact_features
         assert data.candidates is not None
         candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
 
@@ -236,11 +260,12 @@ def predict(options: Namespace) -> None:
     if options.id in model.label_names:
         raise UserError(f"{options.id}: is the name of a label too; rename the column of ids")
     column = prediction.labels_column(model)
+    words = model.encoding.words if model.encoding else []
     done: list[int] = []  # rows of each part
 
     def parts() -> "Iterator[pd.DataFrame]":
         for path in options.files:
-            for first, part in batches.read(path, model.feature_names, options.id):
+            for first, part in batches.read(path, model.columns, options.id, words):
                 predicted = prediction.table(model, part, str(path), first)
                 predicted[column] = predicted[column].map(options.separator.join)
                 if options.id is not None:
@@ -294,9 +319,11 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
 
     name = _set_behind(options.features)
     parts = ("candidates", "truth", "id", "tags", "separator", "label_count", "show")
-    given = {key: getattr(options, key) for key in parts}
+    given = {key: getattr(options, key) for key in (*parts, "merge_variants", "min_count")}
+    given["columns"] = _roles(options)
     if name in REGISTRY:
         extra = [key for key in ("candidates", "truth", "id", "tags", "show") if given[key]]
+        extra += given["columns"].values()
         if extra:
             option = own.on_command_line(extra[0])
             raise UserError(f"{name}: is a named data set; {option} is for files of your own")
@@ -306,12 +333,23 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     return data, check(data, options.features)
 
 
+def _roles(options: Namespace) -> dict[str, Any]:
+    """What a person says that columns are, by name."""
+    from wscpml.datasets.columns import ROLES
+
+    roles: dict[str, Any] = {}
+    for role in ROLES:
+        for name in getattr(options, role):
+            if roles.setdefault(name, role) != role:
+                raise UserError(f"--{role} {name}: is --{roles[name]} too; give it once")
+    return roles
+
+
 def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     """The data with their candidates, and the estimator fitted to them."""
     import pandas as pd
 
     from wscpml import WSCPML, settings
-    from wscpml.arrays import compact
 
     chosen = settings.for_estimator(options.params, options.set)
     with _shown("reading"):
@@ -322,8 +360,9 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     if n < WSCPML.FEWEST_ROWS:
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
     candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
-    with _shown(f"judging {int(data.candidates.sum())} candidates"):  # type: ignore[union-attr]
-        fitted = WSCPML(**chosen).fit(compact(data.features), candidates, options.decisions)
+    shown = sys.stderr.isatty()
+    method = WSCPML(**chosen, verbose=shown)
+    fitted = method.fit(data.compact_features, candidates, options.decisions)
     return data, fitted, warnings
 
 
@@ -375,14 +414,6 @@ def _same_file(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
-
-
-def _refuse_to_replace(directory: Path, ours: tuple[str, ...]) -> None:
-    """A directory is replaced as a whole: not one that holds anything but a model."""
-    if not directory.exists():
-        return
-    if not directory.is_dir() or {file.name for file in directory.iterdir()} - set(ours):
-        raise UserError(f"{directory}: is there, and is not just a model; name a new directory")
 
 
 def _tell_found(

@@ -1,32 +1,37 @@
 """Files of features in parts, so that they may be larger than memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from wscpml.arrays import row_blocks, to_dense
-from wscpml.datasets import csv_files, own, readers
+from wscpml.datasets import csv_files, own, readers, table_files
 from wscpml.datasets.tables import refuse_missing
 from wscpml.errors import UserError
 
 ROWS_AT_ONCE = 4096
 
 
-def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int, pd.DataFrame]]:
+def read(
+    path: Path, features: list[str], id: str | None, words: Sequence[str] = ()
+) -> Iterator[tuple[int, pd.DataFrame]]:
     """Parts of a file, each with the number of its first row, from 1 on.
 
     They have the features and the id, and no other columns. A file without names has the features
-    in their order. CSV and Parquet stay on disk, other formats are read as a whole.
+    in their order. CSV and Parquet stay on disk, other formats are read as a whole. `words` are
+    the columns that are not to be read as numbers.
     """
     own.refuse_unreadable(path)
     first = 1
-    with readers.told_if_unreadable(path):
-        if path.suffix == ".csv":
-            parts = _csv(path, features, id)
+    with table_files.told_if_unreadable(path):
+        if path.suffix in (".csv", ".tsv"):
+            parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
             parts = _parquet(path, features, id)
+        elif table_files.is_table(path):
+            parts = _table(path, features, id, words)
         else:
             parts = _whole(path, features)
         for part in parts:
@@ -38,9 +43,11 @@ def read(path: Path, features: list[str], id: str | None) -> Iterator[tuple[int,
         raise UserError(f"{path}: has no rows")
 
 
-def _csv(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
+def _csv(
+    path: Path, features: list[str], id: str | None, words: Sequence[str]
+) -> Iterator[pd.DataFrame]:
     wanted = _wanted(csv_files.names(path), features, id, path)
-    text = [] if id is None else [id]
+    text = [*words] if id is None else [*words, id]
     return csv_files.parts(path, wanted, text, ROWS_AT_ONCE)
 
 
@@ -51,6 +58,15 @@ def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.Dat
         wanted = _wanted(file.schema_arrow.names, features, id, path)
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=wanted):
             yield batch.to_pandas(ignore_metadata=True)  # an index is a column too
+
+
+def _table(
+    path: Path, features: list[str], id: str | None, words: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    table = table_files.read(path, [*words, *([] if id is None else [id])])
+    wanted = _wanted(list(map(str, table)), features, id, path)
+    for rows in row_blocks(len(table), ROWS_AT_ONCE):
+        yield table[rows][wanted]
 
 
 def _wanted(names: list[str], features: list[str], id: str | None, path: Path) -> list[str]:

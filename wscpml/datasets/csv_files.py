@@ -1,7 +1,8 @@
 """CSV files: the whole table, or one part after another for files larger than memory.
 
 The separator is the one that the header has most of. Only an empty cell is missing, and lines may
-break within quotes. Numbers are float64, true and false bool; a column with other words is text.
+break within quotes. Numbers are float64, with decimal commas where commas do not separate, true and
+false bool; a column with other words is text.
 """
 
 import csv
@@ -18,6 +19,7 @@ from typing import Any, TextIO
 
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 from pyarrow import csv as arrow
 
 from wscpml.datasets.dataset import refuse_twice
@@ -75,7 +77,7 @@ def read(path: Path, text: Collection[str] = (), length: int = 0) -> pd.DataFram
     try:
         found = _side_by_side(layout, text, 1 << 20)
     except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
-        found = _typed(_all_as_text(layout), text)
+        found = _typed(_all_as_text(layout), text, layout.separator)
     return found.to_pandas(self_destruct=True)  # frees as it copies
 
 
@@ -90,7 +92,7 @@ def parts(
         try:
             for table in _rows_from(done, _stream(layout, columns, as_text, block, rows)):
                 for start in range(0, len(table), rows):
-                    yield _typed(table.slice(start, rows), text).to_pandas()
+                    yield _typed(table.slice(start, rows), text, layout.separator).to_pandas()
                 done += len(table)
             return
         except pa.ArrowInvalid as error:  # goes on as text, and then in larger blocks
@@ -104,7 +106,7 @@ def _layout(path: Path) -> _Layout:
     with _opened(path) as file:
         lines = (line for line in file if line.strip())
         first = next(lines, "")
-        separator = max(",;\t", key=re.sub(r'"[^"]*"', "", first).count)
+        separator = max(",;\t|", key=re.sub(r'"[^"]*"', "", first).count)
         header = next(csv.reader(chain([first], lines), delimiter=separator), [])
     if not header:
         raise UserError(f"{path}: is empty")
@@ -200,16 +202,19 @@ def _options(layout: _Layout, text: Collection[str], quoted: bool) -> tuple[Any,
     )
 
 
-def _typed(table: Any, text: Collection[str]) -> Any:
-    """Columns of text as numbers or as true and false, where that is what they hold."""
+def _typed(table: Any, text: Collection[str], separator: str) -> Any:
+    """Columns of text as numbers or as true and false, where that is what they hold.
+
+    Numbers may have decimal commas where these do not separate cells.
+    """
     columns = zip(table.column_names, table.columns, strict=True)
     return pa.table(
-        [column if name in text else _cast(column) for name, column in columns],
+        [column if name in text else _cast(column, separator) for name, column in columns],
         table.column_names,
     )
 
 
-def _cast(column: Any) -> Any:
+def _cast(column: Any, separator: str) -> Any:
     if column.type != pa.string():
         return column
     for kind in (pa.float64(), pa.bool_()):
@@ -217,7 +222,12 @@ def _cast(column: Any) -> Any:
             return column.cast(kind)
         except pa.ArrowInvalid:
             continue
-    return column
+    if separator == "," or compute.any(compute.match_substring(column, ".")).as_py():
+        return column
+    try:
+        return compute.replace_substring(column, ",", ".").cast(pa.float64())
+    except pa.ArrowInvalid:
+        return column
 
 
 def _count_even_rows(layout: _Layout) -> int:

@@ -7,11 +7,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, known_rows, to_dense
+from wscpml.arrays import Array, Matrix, compact, known_rows, to_dense
 from wscpml.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from wscpml.datasets.columns import Column
+    from wscpml.datasets.encoding import Encoding
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Labels that are too rare to say anything of: passed through, not among the data set's."""
+
+    label_names: list[str]
+    candidates: Array  # 0/1 (n, r)
+
+    def told(self, option: str) -> list[str]:
+        """What there is of them, in words."""
+        if not self.label_names:
+            return []
+        return [
+            f"{option}: {len(self.label_names)} labels are too rare to be judged and stay as they "
+            f"are: {few(self.label_names)}"
+        ]
 
 
 @dataclass(frozen=True)
@@ -25,6 +45,10 @@ class Dataset:
     label_names: list[str]
     instance_ids: list[Any]
     remarks: Sequence[str] = ()  # what a person may not expect of how it was read
+    columns: "Sequence[Column]" = ()  # of a table: what each was taken for
+    encoding: "Encoding | None" = None  # that made features of columns other than plain numbers
+    raw: "pd.DataFrame | None" = None  # the rows as they were before it
+    unjudged: "Unjudged | None" = None
     shown: "pd.DataFrame | None" = None  # n rows of text: what a person knows an instance by
 
     @property
@@ -33,6 +57,11 @@ class Dataset:
         found = self.truth if self.candidates is None else self.candidates
         assert found is not None
         return found
+
+    @property
+    def compact_features(self) -> Matrix:
+        """The features to learn from: sparse if nearly empty, unless columns were encoded."""
+        return compact(self.features) if self.encoding is None else self.features
 
     @property
     def known_truth(self) -> Array | None:

@@ -6,6 +6,8 @@ from scipy import sparse
 from wscpml.arrays import Array, Matrix, to_dense
 from wscpml.datasets.dataset import Dataset, few
 
+MOST_LABELS = 30  # that are listed
+
 
 def describe(data: Dataset) -> str:
     """Sizes, labels and oddities, a line each, and the frequency of every label."""
@@ -24,12 +26,43 @@ def describe(data: Dataset) -> str:
     width = max(map(len, data.label_names))
     counts = data.labels.sum(axis=0)
     kind = "truth" if data.candidates is None else "candidates"
-    table = [
-        f"  {name:{width}}{count:8}{count / n:9.1%}"
-        for count, name in sorted(zip(counts, data.label_names, strict=True), reverse=True)
-    ]
+    frequent = sorted(zip(counts, data.label_names, strict=True), reverse=True)
+    table = [f"  {name:{width}}{count:8}{count / n:9.1%}" for count, name in frequent[:MOST_LABELS]]
+    if len(frequent) > MOST_LABELS:
+        table.append(f"  ... and {len(frequent) - MOST_LABELS} rarer ones")
     head = [f"{name:20}{value}" for name, value in lines]
-    return "\n".join([*head, f"labels by frequency ({kind}):", *table])
+    return "\n".join([*head, *_column_lines(data), f"labels by frequency ({kind}):", *table])
+
+
+def columns(data: Dataset) -> list[dict[str, str]]:
+    """Each column of a table, what it is taken for, and how it is encoded or why left out."""
+    encoders = {each.column: each.how for each in data.encoding.encoders} if data.encoding else {}
+    return [
+        {
+            "name": each.name,
+            "role": each.role,
+            "how": each.why or encoders.get(each.name, "itself"),
+        }
+        for each in data.columns
+    ]
+
+
+def _column_lines(data: Dataset) -> list[str]:
+    """The columns, a line each; nothing where all are numbers and taken as they are."""
+    if data.encoding is None:
+        return []
+    found = columns(data)
+    width = max(len(each["name"]) for each in found)
+    told = [
+        f"  {each['name']:{width}}  "
+        + (
+            f"left out: {each['how']}"
+            if each["role"] == "ignore"
+            else f"{each['role']}: {each['how']}"
+        )
+        for each in found
+    ]
+    return ["columns:", *told]
 
 
 def _filled(X: Matrix) -> float:

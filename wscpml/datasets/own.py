@@ -1,8 +1,8 @@
 """A person's own files: which column or array is what."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array, Matrix, known_rows
-from wscpml.datasets import readers
-from wscpml.datasets.dataset import Dataset, binary
+from wscpml.datasets import readers, table_files, tags
+from wscpml.datasets.columns import AS_SAID, ROLES, Role
+from wscpml.datasets.dataset import Dataset, Unjudged, binary
+from wscpml.datasets.encoding import Encoded, encode
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
-COMMON_SEPARATORS = ",|;/"
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
@@ -23,12 +24,12 @@ NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving 
 
 def in_python(option: str) -> str:
     """What a call of ours names an option."""
-    return f"{option}="
+    return "columns=" if option in ROLES else f"{option}="
 
 
 def in_params(option: str) -> str:
     """What params.yaml names an option."""
-    return f"dataset.{option}"
+    return "dataset.columns" if option in ROLES else f"dataset.{option}"
 
 
 def on_command_line(option: str) -> str:
@@ -46,8 +47,11 @@ class Sources:
     truth: Path | None = None
     id: str | None = None  # column that names the instances
     tags: str | None = None  # column that holds lists of labels
-    separator: str = ";"  # between the labels of such a list
+    separator: str | None = None  # between the labels of such a list; None: found by looking
+    merge_variants: bool = False  # whether labels are one that differ in case or blanks alone
+    min_count: int = 1  # rows that a label must have to be judged
     label_count: int | None = None  # of the last attributes of an ARFF file
+    columns: Mapping[str, Role] = field(default_factory=dict)  # what they are, by name
     show: Sequence[str] = ()  # columns to show to a person, which are no features
     named: Callable[[str], str] = in_python  # what messages call an option
 
@@ -59,6 +63,8 @@ class Features:
     matrix: Matrix
     names: list[str] | None
     ids: list[str] | None
+    encoded: Encoded | None = None  # of a table
+    raw: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -72,18 +78,23 @@ class Labels:
     may_lack_instances: bool = False  # long rows say nothing of an instance without labels
 
 
-def load(sources: Sources) -> Dataset:
-    """Read a data set from a person's own files."""
-    if not sources.separator:
+def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Dataset:
+    """Read a data set from a person's own files.
+
+    Where the truth is known, `held_out` says which of so many rows, a boolean ``(n,)``, are not to
+    learn from: the encoding of columns is not fitted to them.
+    """
+    if sources.separator == "":
         raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources)
     for name in sources.show:
         files.shown_in(name)
-    features = files.features()
+    has_truth = bool(sources.truth or files.holds_truth())
+    features = files.features(held_out if has_truth else None)
     n = features.matrix.shape[0]
     candidates = files.labels(sources.candidates or sources.features, "labels")
     truth = None
-    if sources.truth or files.holds_truth():
+    if has_truth:
         truth = files.labels(sources.truth or sources.features, "truth")
     if features.ids is None and len(candidates.matrix) == n:
         features = replace(features, ids=candidates.ids)
@@ -94,6 +105,23 @@ def load(sources: Sources) -> Dataset:
         matrices.append(_aligned(truth, features, sources, UNKNOWN))
     if truth and truth.names and truth.names != label_names:
         label_names, matrices = _same_columns(label_names, matrices, truth.names)
+    odd = tags.odd_labels(label_names, matrices[0], sources.named, sources.merge_variants)
+    files.remarks += [f"{candidates.path}: {line}" for line in odd]
+    if sources.merge_variants:
+        groups = tags.variants(label_names, matrices[0].sum(axis=0))
+        label_names, matrices = tags.merged(label_names, matrices, groups)
+    unjudged = None
+    if sources.min_count > 1:
+        rare = matrices[0].sum(axis=0) < sources.min_count
+        if rare.all():
+            raise UserError(
+                f"{candidates.path}: {sources.named('min_count')}: no label has "
+                f"{sources.min_count} rows"
+            )
+        unjudged = Unjudged([label_names[j] for j in np.flatnonzero(rare)], matrices[0][:, rare])
+        label_names = [label_names[j] for j in np.flatnonzero(~rare)]
+        matrices = [matrix[:, ~rare] for matrix in matrices]
+        files.remarks += unjudged.told(sources.named("min_count"))
     return Dataset(
         features=features.matrix,
         truth=matrices[1] if truth else None,
@@ -102,6 +130,10 @@ def load(sources: Sources) -> Dataset:
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
         remarks=files.remarks,
+        columns=features.encoded.columns if features.encoded else (),
+        encoding=features.encoded.encoding if features.encoded else None,
+        raw=features.raw,
+        unjudged=unjudged,
         shown=pd.DataFrame(shown) if shown else None,
     )
 
@@ -118,10 +150,10 @@ class _Files:
         """A table, or the Parts of another format."""
         if path not in self.read:
             refuse_unreadable(path)
-            if path.suffix in readers.TABLES:
+            if table_files.is_table(path):
                 named = (self.sources.id, self.sources.tags, "label", *self.sources.show)
-                text = [name for name in named if name]
-                table = readers.read_table(path, text)
+                words = [name for name, role in self.sources.columns.items() if role != "number"]
+                table = table_files.read(path, [name for name in (*named, *words) if name])
                 self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
@@ -162,25 +194,10 @@ class _Files:
         way_out = f"leave the column out, or name it as {options}"
         return numbers(table, str(path), way_out=way_out)
 
-    def remark_other_separator(self, column: "pd.Series[Any]", path: Path) -> None:
-        """Tell of lists that seem to be cut by something else than the separator."""
-        separator = self.sources.separator
-        if not pd.api.types.is_string_dtype(column):
-            return
-        cells = column.dropna().str
-        counts = {each: int(cells.contains(each, regex=False).sum()) for each in COMMON_SEPARATORS}
-        most = max(counts, key=lambda each: counts[each])
-        if counts[most] and not cells.contains(separator, regex=False).any():
-            self.remarks.append(
-                f"{path}: column {column.name!r}: no cell has {separator!r}, {counts[most]} have "
-                f"{most!r}; if that stands between labels, give it as "
-                f"{self.sources.named('separator')}"
-            )
-
     def holds_truth(self) -> bool:
         return getattr(self.content(self.sources.features), "truth", None) is not None
 
-    def features(self) -> Features:
+    def features(self, held_out: Callable[[int], Array] | None) -> Features:
         path, sources = self.sources.features, self.sources
         found = self.content(path)
         if isinstance(found, readers.Parts):
@@ -193,9 +210,18 @@ class _Files:
                 f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
         ids = self.ids(found, path)
-        rest = (sources.id, sources.tags, *sources.show)
-        numeric = found.drop(columns=[name for name in rest if name in found])
-        return Features(self.numbers(numeric, path), list(map(str, numeric)), ids)
+        shown = [name for name in sources.show if name not in sources.columns]
+        rest = (sources.id, sources.tags, *shown)
+        table = found.drop(columns=[name for name in rest if name in found])
+        train = None if held_out is None else ~held_out(len(table))
+        encoded = encode(table, str(path), sources.named, sources.columns, train)
+        raw = table if encoded.encoding else None
+        self.remarks += [
+            f"{path}: column {each.name!r} {each.why}: it is left out"
+            for each in encoded.columns
+            if each.why not in ("", AS_SAID)
+        ]
+        return Features(encoded.matrix, encoded.names, ids, encoded, raw)
 
     def labels(self, path: Path, kind: str) -> Labels:
         """Labels from a table's lists, long rows or 0/1 columns, or from a matrix."""
@@ -204,8 +230,10 @@ class _Files:
             return _matrix_labels(found, path, kind, path == sources.features)
         ids = self.ids(found, path)
         if sources.tags in found:
-            self.remark_other_separator(found[sources.tags], path)
-            names, matrix = _lists(found[sources.tags], sources.separator, path)
+            column, named = found[sources.tags], sources.named
+            lists = tags.read_lists(column, sources.separator, str(path), named)
+            self.remarks += lists.remarks
+            names, matrix = lists.indicator()
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
             return _long_rows(found, ids, path)
@@ -255,8 +283,10 @@ def _columns(table: pd.DataFrame) -> str:
 
 def refuse_unreadable(path: Path) -> None:
     """Refuse a file that is not there, is empty or of a kind that is not known."""
-    if path.suffix not in readers.FORMATS:
-        known = ", ".join(readers.FORMATS)
+    if path == table_files.STANDARD_INPUT or path.is_dir() or table_files.is_pattern(path):
+        return
+    if table_files.kind(path) not in (*table_files.KINDS, *readers.FORMATS):
+        known = ", ".join((*table_files.KINDS, *readers.FORMATS))
         raise UserError(f"{path}: extension {path.suffix!r} is not known; known are {known}")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -289,31 +319,6 @@ def _refuse_empty(table: pd.DataFrame, column: str, path: Path, first: int = 1) 
     if missing.any():
         row = first + int(np.argmax(missing))
         raise UserError(f"{path}: row {row}, column {column!r}: is empty")
-
-
-def _lists(column: "pd.Series[Any]", separator: str, path: Path) -> tuple[list[str], Array]:
-    """Names and 0/1 matrix of a column of lists: text cut at a separator, or Parquet's lists."""
-    if pd.api.types.is_string_dtype(column):
-        codes, texts = pd.factorize(column)  # each text is cut once; a missing one is the last, -1
-        names, matrix = readers.indicator([*(_cleaned(t.split(separator)) for t in texts), []])
-        return names, matrix[codes]
-    rows = []
-    for i, cell in enumerate(column.astype(object), start=1):
-        if isinstance(cell, str):
-            rows.append(_cleaned(cell.split(separator)))
-        elif isinstance(cell, (list, tuple, np.ndarray)):
-            rows.append(_cleaned(map(str, cell)))
-        elif pd.isna(cell):
-            rows.append([])
-        else:
-            raise UserError(
-                f"{path}: row {i}, column {column.name!r}: {cell!r} is not a list of labels"
-            )
-    return readers.indicator(rows)
-
-
-def _cleaned(labels: Iterable[str]) -> list[str]:
-    return [label for label in map(str.strip, labels) if label]
 
 
 def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:

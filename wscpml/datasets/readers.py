@@ -1,15 +1,13 @@
 """Readers, one per format: bytes in, matrices and names out.
 
-Every reader gives `Parts`: what the file holds of a data set. Tables (CSV, Parquet) are different:
+Every reader gives `Parts`: what the file holds of a data set. Tables are read by table_files.py:
 what their columns mean is for own.py to say.
 """
 
-import csv
 import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from itertools import chain
@@ -22,14 +20,12 @@ import pandas as pd
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix
-from wscpml.datasets import csv_files
 from wscpml.datasets.dataset import binary, refuse_twice
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
-TABLES = (".csv", ".parquet")
 SVMLIGHT = (".svmlight", ".libsvm", ".svm")
-FORMATS = (*TABLES, ".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
+FORMATS = (".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ def stacked(parts: list[Parts]) -> Parts:
 
 
 def read(path: Path, label_count: int | None = None) -> Parts:
-    """Read a file of any format but the tables."""
+    """Read a file of matrices."""
     if path.suffix == ".mat":
         return read_mat(path)
     if path.suffix == ".arff":
@@ -66,25 +62,6 @@ def read(path: Path, label_count: int | None = None) -> Parts:
     if path.suffix in SVMLIGHT:
         return read_svmlight(path)
     return read_arrays(path)
-
-
-def read_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a CSV or Parquet file; columns named in `text` are not read as numbers."""
-    with told_if_unreadable(path):
-        if path.suffix == ".csv":
-            return csv_files.read(path, text)
-        from pyarrow.parquet import ParquetFile
-
-        return ParquetFile(path).read().to_pandas()
-
-
-@contextmanager
-def told_if_unreadable(path: Path) -> Iterator[None]:
-    """What a table's parser cannot take is the user's to mend."""
-    try:
-        yield
-    except (OSError, ValueError, csv.Error) as error:  # ArrowInvalid is a ValueError
-        raise _unreadable(path, error) from None
 
 
 def read_arrays(path: Path) -> Parts:

@@ -116,16 +116,16 @@ def read(path: str | Path) -> pd.DataFrame:
 
     A last line that breaks off, because whoever wrote it was stopped, is left out; `remarks` tells.
     """
-    from wscpml.datasets import csv_files, readers
+    from wscpml.datasets import csv_files, table_files
 
     path = Path(path)
-    if path.suffix not in readers.TABLES:
+    if path.suffix not in (".csv", ".parquet"):
         raise UserError(f"{path}: decisions are a table, .csv or .parquet")
     if not path.is_file():
         raise UserError(f"{path}: no such file of decisions")
     if path.suffix == ".parquet":
-        return checked(readers.read_table(path), str(path))
-    with readers.told_if_unreadable(path):
+        return checked(table_files.read(path), str(path))
+    with table_files.told_if_unreadable(path):
         size, whole = path.stat().st_size, _whole_size(path.read_bytes())
         if not whole:
             return empty(cut_off=size > 0)

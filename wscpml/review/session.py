@@ -258,13 +258,13 @@ class Session:
             for i, j, true in zip(*(a.tolist() for a in (of.row, of.label, of.true)), strict=True)
         }
         self._decided, self._version = of, version
-        self._wrong_share = queue.wrong_share(self.items.candidates, of)
 
     def _take(self, judgement: Judgement) -> None:
         """Go on with a judgement, and with a batch that is chosen by it."""
         given = self.items.candidates == 1
         self._judgement, self._tags = judgement, int(given.sum())
         self._doubt = float((1 - judgement.label_confidence[given]).sum())
+        self._wrong_share = queue.wrong_share(self.items.candidates, self._decided)
         self._batch = []
 
     def _judge_if_due(self) -> None:

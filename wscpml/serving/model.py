@@ -11,6 +11,7 @@ from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import Array, Matrix
+from wscpml.datasets.encoding import Encoding
 from wscpml.errors import UserError
 
 FORMAT = 1  # of the directory; another one, once models of this one could be read wrongly
@@ -23,11 +24,18 @@ class Model:
     """The fitted feature map and the classifier behind it, with the names of both ends."""
 
     FILES = ("weights.safetensors", "names.json")
+    MAY_HAVE = Encoding.FILES
 
     feature_map: FeatureMap
     head: Head
     feature_names: list[str]
     label_names: list[str]
+    encoding: Encoding | None = None  # of raw columns; None: they are the features
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a table to predict from must have."""
+        return self.encoding.columns if self.encoding else self.feature_names
 
     def predict_proba(self, X: Matrix) -> Array:
         """Probability of each label for raw features ``(n, d)``, ``(n, q)``."""
@@ -44,7 +52,10 @@ class Model:
             "features": self.feature_names,
             "labels": self.label_names,
         }
-        return dict(zip(self.FILES, (weights, names), strict=True))
+        if self.encoding is None:
+            return dict(zip(self.FILES, (weights, names), strict=True))
+        names["encoded"] = True
+        return dict(zip(self.FILES, (weights, names), strict=True)) | self.encoding.to_files()
 
     @classmethod
     def from_files(cls, files: Mapping[str, Any]) -> "Model":
@@ -64,22 +75,37 @@ class Model:
             head = HEADS[names["kind"]](**parts["head"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("its weights are not those of a model") from None
-        model = cls(feature_map, head, names["features"], names["labels"])
+        encoding = Encoding.from_files(files) if names.get("encoded") else None
+        model = cls(feature_map, head, names["features"], names["labels"], encoding)
         if (len(feature_map.gain), _outputs(head)) != (
             len(model.feature_names),
             len(model.label_names),
         ):
             raise ValueError("its names and its weights are of different models")
+        if encoding and encoding.names != model.feature_names:
+            raise ValueError("its names and its encoding of columns are of different models")
         return model
 
 
 def load(directory: str | Path) -> Model:
     """The model in a directory; anything else there is a UserError."""
     files = artifacts.read_directory(directory, Model.FILES, MAKE_ONE)
+    names = files["names.json"]
+    if isinstance(names, dict) and names.get("encoded"):
+        files |= artifacts.read_directory(directory, Model.MAY_HAVE, MAKE_ONE)
     try:
         return Model.from_files(files)
     except ValueError as error:
         raise UserError(f"{directory}: is no model to use: {error}; {MAKE_ONE}") from None
+
+
+def refuse_to_replace(directory: Path) -> None:
+    """A directory is replaced as a whole: not one that holds anything but a model."""
+    if not directory.exists():
+        return
+    ours = {*Model.FILES, *Model.MAY_HAVE}
+    if not directory.is_dir() or {file.name for file in directory.iterdir()} - ours:
+        raise UserError(f"{directory}: is there, and is not just a model; name a new directory")
 
 
 def _outputs(head: Head) -> int:

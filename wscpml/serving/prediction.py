@@ -14,7 +14,11 @@ def table(model: Model, features: pd.DataFrame, source: str, first: int = 1) -> 
 
     `source` and the number of the `first` row are for messages about what cannot be taken.
     """
-    probabilities = model.predict_proba(_finite(features, model.feature_names, source, first))
+    if model.encoding is None:
+        X = _finite(features, model.feature_names, source, first)
+    else:
+        X = model.encoding(features, source, first)
+    probabilities = model.predict_proba(X)
     names = np.array(model.label_names, dtype=object)
     predicted = pd.DataFrame(probabilities, features.index, model.label_names)
     predicted[labels_column(model)] = [names[row].tolist() for row in probabilities >= EVEN_ODDS]

@@ -21,6 +21,7 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
 import mlflow  # noqa: E402
+import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 from alembic.util import CommandError  # noqa: E402
 from filelock import FileLock  # noqa: E402
@@ -32,7 +33,7 @@ from mlflow.models import ModelSignature, set_model  # noqa: E402
 from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
-from mlflow.types import ColSpec, Schema  # noqa: E402
+from mlflow.types import ColSpec, Schema, TensorSpec  # noqa: E402
 from mlflow.types.schema import Array as ListOf  # noqa: E402
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
@@ -64,7 +65,7 @@ class Result(Summary):
     courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
     files: Sequence[Path]
     model: Path | None  # a method may leave none
-    example: Array  # some rows of raw features
+    example: Array | pd.DataFrame  # some rows as the model takes them
     dataset: str
     digest: str  # of the data set, as DVC has it
     sizes: Mapping[str, int]
@@ -179,14 +180,17 @@ def _log_batch(run_id: str, summary: Summary, points: Sequence[Metric]) -> None:
 
 def _log_model(result: Result, model: Model, register_as: str | None) -> None:
     """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
-    example = pd.DataFrame(result.example, columns=model.feature_names)
+    example = pd.DataFrame(result.example, columns=model.columns)
+    for name in example.select_dtypes(["datetime", "datetimetz"]):
+        example[name] = example[name].dt.strftime("%Y-%m-%dT%H:%M:%S")  # as JSON has them
     needed = ["filelock", "mlflow", "numpy", "pandas", "pyarrow", "safetensors", "scipy"]
+    needed += ["scikit-learn", "threadpoolctl"] if model.encoding else []
     log_model(
         name="classifier",
         python_model=str(PACKAGE / "serving/served_model.py"),
         artifacts={"classifier": str(result.model)},
         code_paths=[str(PACKAGE)],
-        signature=_signature(model),
+        signature=_signature(model, example),
         input_example=example,
         registered_model_name=register_as,
         pip_requirements=[f"{package}=={version(package)}" for package in needed],
@@ -221,12 +225,26 @@ def serve() -> None:
     set_model(ServedModel())
 
 
-def _signature(model: Model) -> ModelSignature:
+def _signature(model: Model, example: pd.DataFrame) -> ModelSignature:
     outputs = [ColSpec("double", name) for name in model.label_names]
+    inputs: list[ColSpec | TensorSpec] = [
+        ColSpec(_kind(example[name]), name, required=model.encoding is None)
+        for name in model.columns
+    ]
     return ModelSignature(
-        Schema([ColSpec("double", name) for name in model.feature_names]),
+        Schema(inputs),
         Schema([*outputs, ColSpec(ListOf("string"), prediction.labels_column(model))]),
     )
+
+
+def _kind(cells: "pd.Series[Any]") -> Any:
+    """What MLflow calls the values of a column; dates come as text."""
+    if cells.dtype == bool:
+        return "boolean"
+    if cells.dtype.kind in "iuf":
+        return "double"
+    lists = cells.map(lambda cell: isinstance(cell, list | tuple | np.ndarray)).any()
+    return ListOf("double") if lists else "string"
 
 
 def _experiment_id(name: str) -> str:

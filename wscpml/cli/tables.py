@@ -1,0 +1,59 @@
+"""Tables that `wscpml clean` writes: decisions with unjudged tags, and a person's own, cleaned."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wscpml.datasets.dataset import Dataset
+from wscpml.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")  # files whose numbers are kept as they are written
+
+
+def with_unjudged(decided: "pd.DataFrame", data: Dataset) -> "pd.DataFrame":
+    """Decisions with the tags that were too rare to be judged: kept, and `judged` says 0."""
+    import pandas as pd
+
+    from wscpml.datasets.candidate_table import candidate_table
+    from wscpml.quality.decisions import NONE
+
+    if data.unjudged is None:
+        return decided
+    passed = candidate_table(
+        data.instance_ids, data.unjudged.label_names, data.unjudged.candidates
+    ).assign(keep=1, decided=NONE, judged=0)
+    both = pd.concat([each.astype({"label": str}) for each in (decided.assign(judged=1), passed)])
+    place = pd.Series(range(len(data.instance_ids)), data.instance_ids)
+    order = both.instance.map(place).to_numpy().argsort(kind="stable")
+    return both.iloc[order].astype({"keep": "uint8", "judged": "uint8"}).reset_index(drop=True)
+
+
+def refuse_uncleanable(options: Namespace) -> None:
+    """A cleaned table needs a column of tags in a file that can be read once more."""
+    if not options.tags or options.candidates:
+        raise UserError("--cleaned-table: is FILE without wrong tags, and needs --tags, its column")
+    if options.features == "-":
+        raise UserError("--cleaned-table: standard input cannot be read twice; give a file")
+
+
+def cleaned(options: Namespace, data: Dataset, decided: "pd.DataFrame") -> "pd.DataFrame":
+    """The person's own table, its tags without those that are not to be kept."""
+    from wscpml.datasets import own, table_files, tags
+
+    path = Path(options.features)
+    table = table_files.read(path, [options.tags])
+    if table_files.kind(path) in WORDS:
+        table = table_files.read(path, list(map(str, table)))
+    lists = tags.read_lists(table[options.tags], options.separator, str(path), own.on_command_line)
+    names = data.label_names + (data.unjudged.label_names if data.unjudged else [])
+    spelt = {tags.plain(name): name for name in names} if options.merge_variants else {}
+    every = {label for labels in lists.labels for label in labels}
+    renamed = {label: spelt.get(tags.plain(label), label) for label in every}
+    row = {instance: i for i, instance in enumerate(data.instance_ids)}
+    dropped = decided[decided.keep == 0]
+    pairs = zip(dropped.instance, dropped.label, strict=True)
+    wrong = {(row[instance], label) for instance, label in pairs}
+    return table.assign(**{options.tags: lists.without(wrong, renamed)})

@@ -1,0 +1,202 @@
+"""What each column of a table is: number, text, category, date, vector, or nothing to learn from.
+
+A role that a person gives goes before what is recognised. What most of a column's cells are, all of
+them must be: the first that is not is refused with its row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Number
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from wscpml.datasets.dataset import few
+from wscpml.errors import UserError
+
+Role = Literal["number", "text", "category", "date", "ignore"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
+MOST_CATEGORIES = 40  # different values of a category; of more it is text
+DATES = ("ISO8601", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y")
+AS_SAID = "as you say"
+FIRST_LOOK = 200  # different cells that tell whether a column may hold dates
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table and what it is taken for."""
+
+    name: str
+    role: str  # one of the roles, or `vector`
+    why: str = ""  # it is left out
+    dates: str = ""  # how they are written, one of DATES
+
+
+def all_numbers(table: pd.DataFrame) -> bool:
+    """Whether every column is of numbers, or of true and false, by its type alone."""
+    return all(getattr(kind, "kind", "O") in "biuf" for kind in table.dtypes)
+
+
+def recognise(
+    table: pd.DataFrame,
+    given: Mapping[str, Role],
+    source: str,
+    named: Callable[[str], str],
+) -> list[Column]:
+    """The columns in their order; `source` and what options are `named` are for messages."""
+    for name, role in given.items():
+        if name not in table:
+            raise UserError(
+                f"{source}: {named(role)}: has no column {name!r}; its columns are "
+                f"{few(list(map(str, table)))}"
+            )
+    table = table.reset_index(drop=True)
+    *others, last = dict.fromkeys(named(role) for role in ("text", "category", "ignore"))
+    ways = f"{', '.join(others)} or {last}" if others else last
+    way_out = f"say what the column is by {ways}"
+    return [
+        _given(table[name], given[name], source, way_out)
+        if name in given
+        else _recognised(table[name], source, way_out)
+        for name in map(str, table)
+    ]
+
+
+def missing(column: "pd.Series[Any]") -> "pd.Series[bool]":
+    """Where a column of numbers or dates has nothing, or a word for nothing."""
+    return column.isna() | column.isin(EMPTY)
+
+
+def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
+    """Cells as points in time without a zone, NaT where they are none that is so written."""
+    codes, texts = pd.factorize(column)
+    found = pd.to_datetime(pd.Series(texts), format=written, errors="coerce", utc=True)
+    found = pd.concat([found.dt.tz_localize(None), pd.Series([pd.NaT])], ignore_index=True)
+    return pd.Series(found.to_numpy("datetime64[ns]")[codes], column.index)
+
+
+def _given(column: "pd.Series[Any]", role: Role, source: str, way_out: str) -> Column:
+    name = str(column.name)
+    if role == "ignore":
+        return Column(name, role, AS_SAID)
+    if missing(column).all():
+        return Column(name, "ignore", "is empty in every row")
+    if role != "date":
+        return Column(name, role)
+    written = _most_dates(column[~missing(column)]) or DATES[0]
+    _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
+    return Column(name, role, dates=written)
+
+
+def _recognised(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
+    name = str(column.name)
+    kind = getattr(column.dtype, "kind", "O")
+    if column.isna().all():
+        return Column(name, "ignore", "is empty in every row")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return Column(name, "category")
+    if kind in "biuf":
+        return Column(name, "number")
+    if kind == "M":
+        return Column(name, "date", dates=DATES[0])
+    if kind not in "OUT" and not pd.api.types.is_string_dtype(column):
+        raise UserError(f"{source}: column {name!r} holds {column.dtype}; {way_out}")
+    if column.dtype == object:
+        found = _by_type(column, source, way_out)
+        if found:
+            return found
+    return _by_words(column, source, way_out)
+
+
+def _by_type(column: "pd.Series[Any]", source: str, way_out: str) -> Column | None:
+    """What a column of Python's objects is, None if it is text; two kinds in one are refused."""
+    kinds = column.dropna().map(_kind)
+    most = kinds.mode()[0]
+    other = kinds[kinds != most]
+    if len(other):
+        raise UserError(
+            f"{source}: row {other.index[0] + 1}, column {column.name!r}: is {other.iloc[0]}, most "
+            f"of the column is {most}; mend that value, or {way_out}"
+        )
+    if most == "a list":
+        return Column(str(column.name), "vector")
+    if most == "a record":
+        raise UserError(
+            f"{source}: column {column.name!r} holds records with fields of their own; give each "
+            "field a column"
+        )
+    if most == "a date":
+        return Column(str(column.name), "date", dates=DATES[0])
+    return Column(str(column.name), "number") if most == "a number" else None
+
+
+def _kind(cell: Any) -> str:
+    if isinstance(cell, str):
+        return "text"
+    if isinstance(cell, list | tuple | np.ndarray):
+        return "a list"
+    if isinstance(cell, dict):
+        return "a record"
+    if isinstance(cell, Number | np.generic | Decimal):
+        return "a number"
+    return "a date" if hasattr(cell, "year") else "text"
+
+
+def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
+    """What a column of text holds."""
+    name = str(column.name)
+    empty = missing(column)
+    if empty.all():
+        return Column(name, "ignore", "is empty in every row")
+    filled = column[~empty].astype(str)
+    different = pd.Series(filled.unique())
+    look = different[:FIRST_LOOK]
+    if pd.to_numeric(look, errors="coerce").notna().mean() >= 0.5:
+        wrong = pd.to_numeric(column, errors="coerce").isna()
+        _refuse_odd(column, wrong, source, "a number", way_out)
+        return Column(name, "number")
+    written = _most_dates(look)
+    if written:
+        _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
+        return Column(name, "date", dates=written)
+    if len(different) == 1:
+        return Column(name, "ignore", "is the same in every row")
+    if len(different) <= min(MOST_CATEGORIES, len(filled) / 2):
+        return Column(name, "category")
+    words = look.str.strip().str.contains(r"\s", regex=True).mean() >= 0.5
+    if not words and len(different) > 0.9 * len(filled):
+        return Column(name, "ignore", "is one word, another in nearly every row, as ids are")
+    return Column(name, "text")
+
+
+def _most_dates(cells: "pd.Series[Any]") -> str | None:
+    """How most of these cells are written, if they are dates: the first way that fits the most."""
+    cells = pd.Series(cells.unique()).astype(str)
+    if not cells.str.contains(r"\d").mean() >= 0.5:
+        return None
+    shares = {way: float(parsed_dates(cells, way).notna().mean()) for way in DATES}
+    best = max(shares, key=lambda way: shares[way])
+    return best if shares[best] >= 0.5 else None
+
+
+def _refuse_odd(
+    column: "pd.Series[Any]",
+    wrong: "pd.Series[bool]",
+    source: str,
+    what: str,
+    way_out: str,
+) -> None:
+    """Refuse the first cell that is not what most of its column is."""
+    empty = missing(column).to_numpy()
+    odd = wrong.to_numpy() & ~empty
+    if odd.any():
+        i, usual = int(np.argmax(odd)), column[~(odd | empty)]
+        like = f" such as {str(usual.iloc[0])!r}" if len(usual) else ""
+        raise UserError(
+            f"{source}: row {i + 1}, column {column.name!r}: {column.iloc[i]!r} is not {what}"
+            f"{like}, as most of the column; mend that value, or {way_out}"
+        )

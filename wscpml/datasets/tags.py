@@ -1,0 +1,254 @@
+"""Lists of labels, however people write them: as text, as JSON, as lists; and odd labels."""
+
+import ast
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from wscpml.arrays import Array
+from wscpml.datasets.dataset import few
+from wscpml.datasets.readers import indicator
+from wscpml.errors import UserError
+
+USUAL = ";"  # separator, and the one where no cell has another
+SEPARATORS = "|,"  # that are recognised; / and the like are told
+COMMON_SEPARATORS = ",|;/"
+LISTS = (list, tuple, set, frozenset, np.ndarray)
+FEW_ROWS = 20  # of so few, odd labels are not worth telling
+UNLIKE = 0.5  # more labels than this share of the rows are hardly labels
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A column of lists of labels, each different cell once."""
+
+    codes: Array  # (n,), which of the cells a row has, -1 for none
+    cells: list[Any]  # as they are written
+    labels: list[list[str]]  # of each cell
+    separator: str
+    remarks: list[str]
+
+    def indicator(self) -> tuple[list[str], Array]:
+        """Names, and a 0/1 matrix ``(n, q)``."""
+        names, matrix = indicator([*self.labels, []])  # the last for nothing, -1
+        return names, matrix[self.codes]
+
+    def without(self, wrong: Collection[tuple[int, str]], names: Mapping[str, str]) -> list[Any]:
+        """The cells of all rows without wrong pairs of row and label, written as they were.
+
+        A label that has another name by `names` is written so, and once.
+        """
+        rewritten: list[Any] = []
+        for i, code in enumerate(self.codes):
+            labels = self.labels[code] if code >= 0 else []
+            left = dict.fromkeys(names.get(label, label) for label in labels)
+            kept = [label for label in left if (i, label) not in wrong]
+            rewritten.append(self._written(kept, self.cells[code]) if code >= 0 else None)
+        return rewritten
+
+    def _written(self, labels: list[str], like: Any) -> Any:
+        if not isinstance(like, str):
+            return labels
+        if _listed(like) is not None:
+            return json.dumps(labels, ensure_ascii=False)
+        blank = " " if f"{self.separator} " in like else ""
+        return f"{self.separator}{blank}".join(labels)
+
+
+def read_lists(
+    column: "pd.Series[Any]",
+    separator: str | None,
+    source: str,
+    named: Callable[[str], str],
+) -> Lists:
+    """The labels of a column of lists.
+
+    A cell is text with a separator, a JSON list, or a list; no separator is found by looking.
+    """
+    codes, cells = _different(column)
+    counts = pd.Series(np.bincount(codes[codes >= 0], minlength=len(cells)))
+    where = f"{source}: column {column.name!r}: "
+
+    def refuse(k: int, what: str) -> UserError:
+        row = int(np.argmax(codes == k)) + 1
+        return UserError(f"{source}: row {row}, column {column.name!r}: {what}")
+
+    rows: list[Any] = [_listed(cell) for cell in cells]
+    for k, (cell, found) in enumerate(zip(cells, rows, strict=True)):
+        if found is None and not isinstance(cell, str):
+            raise refuse(k, f"{cell!r} is not a list of labels")
+        if found and any(isinstance(each, (*LISTS, dict)) for each in found):
+            raise refuse(k, "has a list within the list; a row has one list of labels")
+        if found:
+            rows[k] = [str(each) for each in found if each is not None]
+    written = [k for k, found in enumerate(rows) if found is None]
+    texts = pd.Series([cells[k] for k in written], dtype=object)
+    often = counts.iloc[written].reset_index(drop=True)
+    separator, remarks = _separator(texts, often, separator, where, named)
+    for k in written:
+        rows[k] = cells[k].split(separator)
+    odd = texts[texts.str.strip().str[:1].isin(("[", "{"))] if len(texts) else texts
+    if len(odd):
+        remarks.append(
+            f"{where}{int(often[odd.index].sum())} cells look like JSON and are no lists, such as "
+            f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
+        )
+    return Lists(codes, cells, [_stripped(row) for row in rows], separator, remarks)
+
+
+def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:
+    """Codes ``(n,)`` and cells, each text once; nothing is -1."""
+    if pd.api.types.is_string_dtype(column):
+        codes, texts = pd.factorize(column)
+        return codes, list(texts)
+    cells = list(column.astype(object))
+    there = np.array([isinstance(cell, LISTS) or not pd.isna(cell) for cell in cells], bool)
+    codes = np.where(there, np.cumsum(there) - 1, -1)
+    return codes, [cell for cell, some in zip(cells, there, strict=True) if some]
+
+
+def _listed(cell: Any) -> list[Any] | None:
+    """The items of a list, also of one that is written as JSON or Python does; None if none."""
+    if isinstance(cell, LISTS):
+        return list(cell)
+    if not isinstance(cell, str) or cell.strip()[:1] + cell.strip()[-1:] != "[]":
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return list(parse(cell.strip()))
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def _separator(
+    texts: "pd.Series[Any]",
+    often: "pd.Series[Any]",
+    given: str | None,
+    where: str,
+    named: Callable[[str], str],
+) -> tuple[str, list[str]]:
+    """What stands between labels, and remarks: what is given, `;`, or what most cells have."""
+    assumed = given or USUAL
+    if not len(texts) or texts.str.contains(assumed, regex=False).any():
+        return assumed, []
+    counts = {
+        each: int(often[texts.str.contains(each, regex=False)].sum()) for each in COMMON_SEPARATORS
+    }
+    likely, most = (max(of, key=lambda each: counts[each]) for of in (SEPARATORS, counts))
+    if given is None and counts[likely]:
+        return likely, [
+            f"{where}{likely!r} is taken for what stands between labels, {counts[likely]} cells "
+            f"have it; if it does not, give what does as {named('separator')}"
+        ]
+    if counts[most]:
+        return assumed, [
+            f"{where}no cell has {assumed!r}, {counts[most]} have {most!r}; if that stands between "
+            f"labels, give it as {named('separator')}"
+        ]
+    told = [f"{where}no cell has {given!r}, so each cell is one label"] if given else []
+    return assumed, told
+
+
+def _stripped(labels: Iterable[str]) -> list[str]:
+    return [label for label in map(str.strip, labels) if label]
+
+
+def plain(label: str) -> str:
+    """What two spellings share that differ in case or blanks alone."""
+    return " ".join(label.split()).casefold()
+
+
+def variants(names: Sequence[str], counts: Array) -> list[list[int]]:
+    """Places of labels that are one but for case and blanks, the most frequent spelling first."""
+    alike: dict[str, list[int]] = {}
+    for j in np.argsort(-counts, kind="stable"):
+        alike.setdefault(plain(names[j]), []).append(int(j))
+    return sorted(each for each in alike.values() if len(each) > 1)
+
+
+def merged(
+    names: list[str], matrices: Sequence[Array], groups: list[list[int]]
+) -> tuple[list[str], list[Array]]:
+    """Each group of labels as one, under the name of its first."""
+    matrices = [matrix.copy() for matrix in matrices]
+    for first, *rest in groups:
+        for matrix in matrices:
+            matrix[:, first] = matrix[:, [first, *rest]].max(axis=1)
+    gone = {j for _, *rest in groups for j in rest}
+    kept = [j for j in range(len(names)) if j not in gone]
+    return [names[j] for j in kept], [matrix[:, kept] for matrix in matrices]
+
+
+def odd_labels(
+    names: Sequence[str], labels: Array, named: Callable[[str], str], merging: bool
+) -> list[str]:
+    """What a person may want to know of the labels ``(n, q)``: variants, and rare ones."""
+    counts, n, found = labels.sum(axis=0), len(labels), []
+    groups = variants(names, counts)
+    if groups:
+        pairs = ["/".join(repr(names[j]) for j in group) for group in groups]
+        found.append(
+            f"{len(groups)} labels are written in several ways, {few(pairs)}: "
+            + ("they are merged" if merging else f"{named('merge_variants')} makes one of each")
+        )
+    once = [name for name, count in zip(names, counts, strict=True) if count == 1]
+    if once and n >= FEW_ROWS:
+        found.append(
+            f"{len(once)} labels occur once, so that nothing can be learned of them: {few(once)}; "
+            f"{named('min_count')} leaves rare ones unjudged"
+        )
+    if n >= FEW_ROWS and len(names) > UNLIKE * n:
+        found.append(
+            f"there are {len(names)} different labels in {n} rows: is it the right column, and "
+            f"{named('separator')} what stands between them?"
+        )
+    return found
+
+
+def as_table(y: Any, index: Any) -> Any:
+    """Labels as lists or as text with separators, as a table of 0 and 1; others as they are.
+
+    One column of two different words is left to be two classes; -1 and 1 become 0 and 1.
+    """
+    cells = _cells(y)
+    if cells is None:
+        return _zero_one(y)
+    names, matrix = read_lists(cells.rename("y"), None, "y", "{}=".format).indicator()
+    rows = index if index is not None and not isinstance(y, pd.Series) else cells.index
+    return pd.DataFrame(matrix, rows, names)
+
+
+def _cells(y: Any) -> "pd.Series[Any] | None":
+    """One cell of labels for each row, if that is what they are."""
+    if isinstance(y, pd.Series):
+        cells = y
+    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype == object):
+        if isinstance(y, np.ndarray) and y.ndim != 1:
+            return None
+        cells = pd.Series(list(y), dtype=object)
+    elif isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "UT":
+        cells = pd.Series(y)
+    else:
+        return None
+    known = cells.dropna()
+    if not len(known):
+        return None
+    if known.map(lambda cell: isinstance(cell, LISTS)).all():
+        words = known.map(lambda cell: any(isinstance(each, str) for each in cell)).any()
+        return cells if words or known.map(len).nunique() > 1 else None
+    if known.map(lambda cell: isinstance(cell, str)).all() and known.nunique() > 2:
+        return cells
+    return None
+
+
+def _zero_one(y: Any) -> Any:
+    """-1 and 1 as 0 and 1, where that is what a matrix has."""
+    values = y.to_numpy() if isinstance(y, pd.DataFrame) else y
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "if":
+        return y
+    return (y > 0).astype(np.uint8) if np.isin(values, (-1, 1)).all() and (values < 0).any() else y
