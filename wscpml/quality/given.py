@@ -44,7 +44,12 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
         entries.
     """
     Y = _as_rows(candidates)
-    P = checked(aligned(probabilities, candidates), Y.shape, *_named(candidates))
+    rows, columns = (
+        (candidates.index, candidates.columns)
+        if isinstance(candidates, pd.DataFrame)
+        else (None, None)
+    )
+    P = checked(aligned(probabilities, rows, columns), Y.shape, rows, columns)
     ones = Y if Y.data.all() else sparse.csr_array(Y.toarray())
     with one_blas_thread():
         confidence = judge(sparse.csr_array(ones, dtype=np.float64), P)
@@ -58,63 +63,58 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
     return found.toarray()
 
 
-def aligned(probabilities: Any, candidates: Any) -> Array:
-    """Probabilities as an array, rows and columns as those of the candidates, if both are named."""
+Names = Any  # a pandas index, or None where rows or columns have no names
+DOOR = "probabilities"  # what the argument is called
+
+
+def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -> Array:
+    """Probabilities as an array, in the order of the rows and columns that candidates have.
+
+    A table is matched by its names, where these have names too, else it is taken as it is.
+    """
     if not isinstance(probabilities, pd.DataFrame):
         return np.asarray(probabilities)
-    if isinstance(candidates, pd.DataFrame):
-        table = probabilities
-        for what, axis, wanted in (
-            ("rows", 0, candidates.index),
-            ("columns", 1, candidates.columns),
-        ):
-            table = table.reindex(_order(table.axes[axis], wanted, what), axis=axis)
-        probabilities = table
+    if rows is not None and not probabilities.index.equals(rows):
+        _refuse_other_names(probabilities.index, rows, "row", door)
+        probabilities = probabilities.loc[rows]
+    if columns is not None and not probabilities.columns.equals(columns):
+        _refuse_other_names(probabilities.columns, columns, "column", door)
+        probabilities = probabilities[columns]
     return probabilities.to_numpy()
 
 
-def _order(there: "pd.Index[Any]", wanted: "pd.Index[Any]", what: str) -> "pd.Index[Any]":
-    """The wanted names, where they are just those that are there."""
-    if there.equals(wanted):
-        return there
-    if there.has_duplicates or wanted.has_duplicates:
-        twice = (there if there.has_duplicates else wanted).duplicated()
-        name = (there if there.has_duplicates else wanted)[twice][0]
-        raise ParameterError(f"probabilities: {what} cannot be matched, {name!r} is there twice")
-    missing = wanted.difference(there, sort=False)
-    if len(missing):
-        raise ParameterError(f"probabilities: {what} lack {missing[0]!r}, which candidates have")
-    extra = there.difference(wanted, sort=False)
-    if len(extra):
-        raise ParameterError(f"probabilities: {what} have {extra[0]!r}, which candidates lack")
-    return wanted
+def _refuse_other_names(there: Names, wanted: Names, what: str, door: str) -> None:
+    for names in (there, wanted):
+        if names.has_duplicates:
+            twice = names[names.duplicated()][0]
+            raise ParameterError(f"{door}: {what} {twice!r} is there twice; name each one once")
+    for names, others, problem in (
+        (wanted, there, f"has no {what} {{!r}}, which the candidates have"),
+        (there, wanted, f"has a {what} {{!r}}, which the candidates do not have"),
+    ):
+        lone = names.difference(others, sort=False)
+        if len(lone):
+            raise ParameterError(f"{door}: {problem.format(lone[0])}")
 
 
 def checked(
-    P: Array, shape: tuple[int, int], rows: "pd.Index[Any]", labels: "pd.Index[Any]"
+    P: Array, shape: tuple[int, int], rows: Names, columns: Names, door: str = DOOR
 ) -> Array:
-    """Probabilities ``(n, q)`` as floats; what are none is refused, with row and label."""
+    """Probabilities ``(n, q)`` as floats; what are none is refused, with row and column."""
     if P.shape != shape:
         given, wanted = (" x ".join(map(str, each)) for each in (P.shape, shape))
-        raise ParameterError(f"probabilities: are {given}, must be {wanted} as the candidates are")
+        raise ParameterError(f"{door}: is {given}, and must be {wanted}, as the candidates are")
     if P.dtype.kind not in "fiub":
-        raise ParameterError(f"probabilities: must be numbers, got {P.dtype}")
+        raise ParameterError(f"{door}: must hold numbers alone, got {P.dtype}")
     for block in row_blocks(len(P), ROWS_AT_ONCE):
         wrong = np.argwhere(~((P[block] >= 0) & (P[block] <= 1)))
         if len(wrong):
-            i, j = wrong[0] + (block.start, 0)
+            i, j = int(wrong[0, 0]) + block.start, int(wrong[0, 1])
+            row, column = i if rows is None else rows[i], j if columns is None else columns[j]
             raise ParameterError(
-                f"probabilities: row {rows[i]!r}, column {labels[j]!r}: must be from 0 to 1, "
-                f"got {P[i, j]:g}"
+                f"{door}: row {row!r}, column {column!r}: must be from 0 to 1, got {P[i, j]:g}"
             )
     return P if P.dtype in (np.float32, np.float64) else P.astype(np.float32)
-
-
-def _named(candidates: Any) -> tuple[Any, Any]:
-    if isinstance(candidates, pd.DataFrame):
-        return candidates.index, candidates.columns
-    n, q = candidates.shape if sparse.issparse(candidates) else np.shape(candidates)
-    return pd.RangeIndex(n), pd.RangeIndex(q)
 
 
 def _as_rows(candidates: Any) -> Matrix:

@@ -325,8 +325,9 @@ def posterior(true: Array, chance: Array | float) -> Array:
 
 
 def believed_confidence(chance: Array, model: NoiseModel, label: Array | None = None) -> Array:
-    """Confidence ``(n, q)``, or of pairs of the labels that are given, by the chance of being a candidate, if the noise is as it is believed.
+    """Confidence ``(n, q)`` by the chance of being a candidate, if the noise is as it is believed.
 
+    Both may also be of pairs of the labels that are given, ``(m,)``.
     Some doubt stays of what the features do not predict: noise that follows them leaves no floor.
     """
     return look_up(chance, mean_confidence(model.beliefs), label) * without_doubt(chance)

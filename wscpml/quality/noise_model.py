@@ -119,7 +119,7 @@ class NoiseModel:
         return min(self.deviation(weights) / DIFFERENT, 1) * self.free
 
     def shared(self, weights: Array) -> "NoiseModel":
-        """The same, but where chances do not differ from label to label all labels have them all."""
+        """The same, but one belief for all labels, as far as their chances do not differ."""
         common = self.beliefs @ (weights / weights.sum())
         apart = self.apart(weights)
         return replace(self, beliefs=apart * self.beliefs + (1 - apart) * common[:, None])
