@@ -49,7 +49,7 @@ def test_describe_says_what_each_column_is_and_what_is_odd(sample, capsys):
     assert "  country       category: 0 and 1 for each of 6 values" in said
     assert "  released      date: year, month, day, weekday" in said
     assert "  description   text: TF-IDF of " in said
-    assert "  tempo         number: missing: " in said
+    assert "  tempo         number: itself; 105 and a mark where it is missing" in said
     assert "warning: songs.csv: column 'tags': ',' is taken for what stands between" in said
     assert "warning: songs.csv: 3 labels are written in several ways" in said
     main(["describe", *SONGS, "--ignore", "tempo", "--text", "country", "--json"])

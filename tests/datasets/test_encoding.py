@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,10 @@ def test_dates_are_their_parts_and_have_hours_if_some_do():
     found = encoded(pd.DataFrame({"d": days}))
     assert found.names == ["d year", "d month", "d day", "d weekday", "d missing"]
     assert found.matrix[[0, 2]].tolist() == [[2024, 5, 31, 4, 0], [2023, 1, 2, 0, 1]]
+    old = found.encoding(pd.DataFrame({"d": ["1066-10-14", "9999-12-31"]}), "new.csv")
+    assert old[:, :3].tolist() == [[1066, 10, 14], [9999, 12, 31]]
+    found = encoded(pd.DataFrame({"d": ["31/5/2024", "2/1/2023"]}))
+    assert found.encoding.encoders[0].how == "year, month, day, weekday of dates such as 31/05/2024"
     found = encoded(pd.DataFrame({"d": ["2024-05-31 10:00", "2023-01-02 00:00"]}))
     assert found.names[-1] == "d hour"
     assert found.matrix[:, -1].tolist() == [10, 0]
@@ -208,3 +213,50 @@ def test_tables_that_cannot_be_taken_are_told():
         "x.csv: has no column to learn from: 'a' is empty in every row; 'b' is one word, another "
         "in nearly every row, as ids are"
     )
+
+
+ODD = {
+    "nullable": pd.array([1, None] * 15, dtype="Int64"),
+    "switches with holes": pd.array([True, None] * 15, dtype="boolean"),
+    "categories of numbers": pd.Categorical([1, None] * 15),
+    "days": pd.period_range("2020", periods=30, freq="D"),
+    "spans": pd.to_timedelta(range(30), "s"),
+    "with a zone": pd.date_range("2020", periods=30, tz="Europe/Berlin"),
+    "blank": [" "] * 30,
+    "decimals": [Decimal("1.5"), None] * 15,
+    "large": [10**30, 1] * 15,
+    "sets": [{1, 2}, {3}] * 15,
+    "lists of words": [["a", "b"]] * 30,
+    "empty lists": [[]] * 30,
+    "matrices": [np.zeros((2, 2))] * 30,
+    "records": [{"a": 1}] * 30,
+    "long words": ["x" * 9999 + f" {i}" for i in range(30)],
+    "other signs": ["\x00 a 😀", "wörld ß", None] * 10,
+    "bytes": [b"a", b"b"] * 15,
+}
+
+
+@pytest.mark.parametrize("role", [None, "text", "category", "number", "date", "ignore"])
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_column_becomes_finite_numbers_or_one_line(odd, role):
+    table = pd.DataFrame({"c": pd.Series(ODD[odd]), "x": range(30)})
+    line, found = "", None
+    try:
+        found = encoded(table, **({"c": role} if role else {}))
+    except UserError as mistake:
+        line = str(mistake)
+    if found is None:
+        assert "column 'c'" in line
+        assert "\n" not in line
+        return
+    assert np.isfinite(found.matrix).all()
+    if found.encoding:
+        np.testing.assert_array_equal(found.encoding(table[7:8], "x"), found.matrix[7:8])
+
+
+def test_a_column_of_which_the_training_rows_know_nothing_is_no_mistake():
+    train = np.arange(10) < 5
+    days = pd.to_datetime(["2024-05-31"] * 10).where(~train)
+    table = pd.DataFrame({"n": np.where(train, np.nan, 1.0), "d": days, "x": range(10)})
+    matrix = encode(table, "x", own.in_python, {}, train).matrix
+    assert np.isfinite(matrix).all()

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.datasets.dataset import few
+from wscpml.datasets.tables import short
 from wscpml.errors import UserError
 
 Role = Literal["number", "text", "category", "date", "ignore"]
@@ -71,12 +72,21 @@ def missing(column: "pd.Series[Any]") -> "pd.Series[bool]":
     return column.isna() | column.isin(EMPTY)
 
 
+def as_text(cells: "pd.Series[Any]") -> "pd.Series[str]":
+    """Cells as text, nothing as the empty one; whole numbers do not depend on their type."""
+    if getattr(cells.dtype, "kind", "O") == "f" and (cells.dropna() % 1 == 0).all():
+        cells = cells.astype("Int64")
+    return cells.astype(object).where(cells.notna(), "").astype(str)
+
+
 def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
     """Cells as points in time without a zone, NaT where they are none that is so written."""
+    if getattr(column.dtype, "kind", "O") != "M":
+        column = as_text(column)
     codes, texts = pd.factorize(column)
     found = pd.to_datetime(pd.Series(texts), format=written, errors="coerce", utc=True)
     found = pd.concat([found.dt.tz_localize(None), pd.Series([pd.NaT])], ignore_index=True)
-    return pd.Series(found.to_numpy("datetime64[ns]")[codes], column.index)
+    return pd.Series(found.to_numpy("datetime64[us]")[codes], column.index)
 
 
 def _given(column: "pd.Series[Any]", role: Role, source: str, way_out: str) -> Column:
@@ -175,7 +185,7 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
 
 def _most_dates(cells: "pd.Series[Any]") -> str | None:
     """How most of these cells are written, if they are dates: the first way that fits the most."""
-    cells = pd.Series(cells.unique()).astype(str)
+    cells = pd.Series(as_text(cells).unique())
     if not cells.str.contains(r"\d").mean() >= 0.5:
         return None
     shares = {way: float(parsed_dates(cells, way).notna().mean()) for way in DATES}
@@ -195,8 +205,8 @@ def _refuse_odd(
     odd = wrong.to_numpy() & ~empty
     if odd.any():
         i, usual = int(np.argmax(odd)), column[~(odd | empty)]
-        like = f" such as {str(usual.iloc[0])!r}" if len(usual) else ""
+        like = f" such as {short(str(usual.iloc[0]))}" if len(usual) else ""
         raise UserError(
-            f"{source}: row {i + 1}, column {column.name!r}: {column.iloc[i]!r} is not {what}"
+            f"{source}: row {i + 1}, column {column.name!r}: {short(column.iloc[i])} is not {what}"
             f"{like}, as most of the column; mend that value, or {way_out}"
         )

@@ -20,10 +20,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array, row_blocks
-from wscpml.datasets.columns import EMPTY, Column, Role, all_numbers, parsed_dates, recognise
+from wscpml.arrays import WEAKEST, Array, row_blocks
+from wscpml.datasets.columns import (
+    EMPTY,
+    Column,
+    Role,
+    all_numbers,
+    as_text,
+    parsed_dates,
+    recognise,
+)
 from wscpml.datasets.dataset import refuse_twice
-from wscpml.datasets.tables import numbers, refuse_missing
+from wscpml.datasets.tables import numbers, refuse_missing, short
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 
@@ -94,7 +102,8 @@ class Numbers(Encoder):
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
         """Learn from the cells of the training rows."""
         values = _numbers(cells, found.name, place)
-        return cls(found.name, float(np.nanmedian(values)), bool(np.isnan(values).any()))
+        (median,) = _medians(values[:, None])
+        return cls(found.name, median, bool(np.isnan(values).any()))
 
     @property
     def names(self) -> list[str]:
@@ -108,7 +117,7 @@ class Numbers(Encoder):
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return f"missing: {self.median:g}, and 1 in a column of its own" if self.holes else "itself"
+        return "itself" + f"; {self.median:g} and a mark where it is missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class Categories(Encoder):
     @classmethod
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
-        counts = _words(cells).value_counts()
+        counts = as_text(cells).value_counts()
         return cls(found.name, sorted(counts.index[counts >= FEWEST_ROWS].tolist()))
 
     @property
@@ -132,7 +141,7 @@ class Categories(Encoder):
 
     def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
         """Cells as float64."""
-        known, found = (pd.Index(each, dtype=object) for each in (self.values, _words(cells)))
+        known, found = (pd.Index(each, dtype=object) for each in (self.values, as_text(cells)))
         return np.eye(len(self.values) + 1)[known.get_indexer(found)]  # -1, the unknown, is last
 
     @property
@@ -158,7 +167,7 @@ class Dates(Encoder):
         values = _date_parts(_dates(cells, found.name, found.dates, place))
         known = ~np.isnan(values[:, 0])
         count = len(PARTS) - (not values[known, -1].any())
-        medians = np.nanmedian(values[:, :count], axis=0).tolist()
+        medians = _medians(values[:, :count])
         return cls(found.name, found.dates, list(PARTS[:count]), medians, not known.all())
 
     @property
@@ -176,7 +185,8 @@ class Dates(Encoder):
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return ", ".join(self.parts) + (", and whether it is missing" if self.holes else "")
+        written = "" if self.written == "ISO8601" else f" of dates such as {_like(self.written)}"
+        return f"{', '.join(self.parts)}{written}" + ", and whether it is missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,7 @@ class Text(Encoder):
     @classmethod
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
-        texts = _words(cells.iloc[:: -(-len(cells) // MOST_ROWS)])
+        texts = as_text(cells.iloc[:: -(-len(cells) // MOST_ROWS)])
         words, groups = _vectorizer(MOST_WORDS), _group_vectorizer(MOST_GROUPS)
         _fit_or_empty(words, texts)
         found_groups = _fit_or_empty(groups, texts)
@@ -228,7 +238,7 @@ class Text(Encoder):
 
     def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
         """Cells as float64."""
-        texts = _words(cells)
+        texts = as_text(cells)
         words, groups = self._vectorizers
         parts = [np.empty((len(texts), 0))]
         if self.words:
@@ -261,8 +271,8 @@ class Vectors(Encoder):
         """Learn from the cells of the training rows."""
         known = cells.notna().to_numpy()
         size = len(cells[known].iloc[0]) if known.any() else 0
-        values = _lists(cells, found.name, size, place)
-        return cls(found.name, values[known].mean(axis=0), not known.all())
+        values = _lists(cells, found.name, size, place)[known]
+        return cls(found.name, values.sum(axis=0) / max(len(values), 1), not known.all())
 
     @property
     def names(self) -> list[str]:
@@ -401,13 +411,6 @@ def encode(
     return Encoded(encoding(table, source), encoding.names, columns, encoding)
 
 
-def _words(cells: "pd.Series[Any]") -> "pd.Series[str]":
-    """Cells as text, nothing as the empty one; whole numbers do not depend on their type."""
-    if getattr(cells.dtype, "kind", "O") == "f" and (cells.dropna() % 1 == 0).all():
-        cells = cells.astype("Int64")
-    return cells.astype(object).where(cells.notna(), "").astype(str)
-
-
 def _numbers(cells: "pd.Series[Any]", name: str, place: Place) -> Array:
     """Cells as numbers ``(n,)``, NaN where there is nothing; infinite ones are refused."""
     if getattr(cells.dtype, "kind", "O") not in "biuf":
@@ -426,9 +429,15 @@ def _dates(cells: "pd.Series[Any]", name: str, written: str, place: Place) -> "p
     wrong = (found.isna() & cells.notna() & ~cells.isin(EMPTY)).to_numpy()
     if wrong.any():
         i = int(np.argmax(wrong))
-        like = "2024-05-31" if written == "ISO8601" else pd.Timestamp(2024, 5, 31).strftime(written)
-        raise place.refuse(i, name, f"{cells.iloc[i]!r} is not a date such as {like}")
+        raise place.refuse(
+            i, name, f"{short(cells.iloc[i])} is not a date such as {_like(written)}"
+        )
     return found
+
+
+def _like(written: str) -> str:
+    """A date that is so written."""
+    return "2024-05-31" if written == "ISO8601" else pd.Timestamp(2024, 5, 31).strftime(written)
 
 
 def _date_parts(dates: "pd.Series[Any]") -> Array:
@@ -452,6 +461,12 @@ def _lists(cells: "pd.Series[Any]", name: str, size: int, place: Place) -> Array
             raise place.refuse(i, name, f"has {len(row)} numbers, the others have {size}")
         values[i] = row
     return values
+
+
+def _medians(values: Array) -> list[float]:
+    """The median of each column of what is known, 0 where nothing is: all of it was held out."""
+    known = values[~np.isnan(values).any(axis=1)]
+    return np.median(known, axis=0).tolist() if len(known) else [0.0] * values.shape[1]
 
 
 def _filled(values: Array, fillings: Sequence[float] | Array, holes: bool) -> Array:
@@ -485,9 +500,10 @@ def _fit_or_empty(vectorizer: "TfidfVectorizer", texts: "pd.Series[str]") -> Any
 
 def _directions(groups: Any) -> Array:
     """The strongest right singular directions of a sparse matrix, ``(g, r)``."""
-    if groups is None or min(groups.shape) < 2:
-        return np.empty((0 if groups is None else groups.shape[1], 0))
-    from sklearn.decomposition import TruncatedSVD
+    if groups is None:
+        return np.empty((0, 0))
+    from sklearn.utils.extmath import randomized_svd
 
-    count = min(DIRECTIONS, min(groups.shape) - 1)
-    return TruncatedSVD(count, random_state=0).fit(groups).components_.T
+    count = min(DIRECTIONS, *groups.shape)
+    _, strengths, directions = randomized_svd(groups, count, random_state=0)
+    return directions[strengths > WEAKEST * strengths[0]].T

@@ -1,11 +1,15 @@
 """Tables of numbers, to learn from and to predict from alike."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array
 from wscpml.datasets.dataset import few
 from wscpml.errors import UserError
+
+MOST_SHOWN = 60  # characters of a cell
 
 
 def refuse_missing(names: list[str], there: list[str], source: str) -> None:
@@ -17,6 +21,12 @@ def refuse_missing(names: list[str], there: list[str], source: str) -> None:
             f"{source}: has no column {few(missing)}, which the model needs; its columns are "
             f"{few(there)}"
         )
+
+
+def short(cell: Any) -> str:
+    """A cell for a message: in one line, and not much of it."""
+    line = " ".join(repr(cell).split())
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]} ..."
 
 
 def numbers(
@@ -37,7 +47,7 @@ def numbers(
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise UserError(
-            f"{source}: row {first + i}, column {table.columns[j]!r}: {table.iat[i, j]!r} is not "
-            f"a number; {way_out}"
+            f"{source}: row {first + i}, column {table.columns[j]!r}: {short(table.iat[i, j])} is "
+            f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)

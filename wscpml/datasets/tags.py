@@ -12,6 +12,7 @@ import pandas as pd
 from wscpml.arrays import Array
 from wscpml.datasets.dataset import few
 from wscpml.datasets.readers import indicator
+from wscpml.datasets.tables import short
 from wscpml.errors import UserError
 
 USUAL = ";"  # separator, and the one where no cell has another
@@ -80,7 +81,7 @@ def read_lists(
     rows: list[Any] = [_listed(cell) for cell in cells]
     for k, (cell, found) in enumerate(zip(cells, rows, strict=True)):
         if found is None and not isinstance(cell, str):
-            raise refuse(k, f"{cell!r} is not a list of labels")
+            raise refuse(k, f"{short(cell)} is not a list of labels")
         if found and any(isinstance(each, (*LISTS, dict)) for each in found):
             raise refuse(k, "has a list within the list; a row has one list of labels")
         if found:
