@@ -191,11 +191,15 @@ def judge_by(
     chance = between(pooled, own)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
     rank = frequency_rank(Y.mean(axis=0))
-    judged = partial(confident, model, weights, pooled, by_features, own, of_own, rank, tied)
-    confidence, lost, absent = judged(), 0.0, np.zeros(Y.shape)
+    confidence = confident(model, weights, pooled, by_features, own, of_own, rank, tied)
+    lost, absent = 0.0, np.zeros(Y.shape)
     if not complete:
         lost = noise_model.lost_share(scores, Y, model.chances)
-        absent = if_absent(between(pooled, own, TINY), judged(least=TINY), lost)
+        shared = model.shared(weights)
+        own, of_own = shared.by_curves(scores)
+        chances = pooled, by_features, own, of_own
+        sure = confident(shared, weights, *chances, rank, tied, least=TINY)
+        absent = if_absent(between(pooled, own, TINY), sure, lost)
     answers = decided.of_labels(live)
     if model.seen > NEVER_SURE:
         true = chance * confidence / (1 - lost)
@@ -209,10 +213,16 @@ def judge_by(
     found = _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
     if complete:
         return found
-    missing = lost / (1 - lost) * ABSTAIN * candidates.mean(axis=0) * (candidates == 0)
+    missing = lost / (1 - lost) * _rare_share(candidates) * (candidates == 0)
     missing[:, live] = absent * (Y == 0)
     missing[decided.row, decided.label] = 0
     return replace(found, noise=replace(found.noise, lost=lost), missing=missing)
+
+
+def _rare_share(candidates: Array) -> Array:
+    """The share of rows that each label is expected in, of however few candidates; 0 of none."""
+    counts = candidates.sum(axis=0)
+    return (counts > 0) * (counts + 1) / (len(candidates) + 2)
 
 
 def _beside(ours: Array, given: Array | None) -> Array:
