@@ -103,6 +103,7 @@ def audited(
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
     seen = evidence_of_stages() if settings.has_stages else evidence_by(confidence)
+    missing: Array = artifacts.read(MADE / "missing.npy") if judged else np.zeros((0, len(labels)))
     return audit.Audit(
         settings.dataset.title if judged else f"{settings.dataset.title} by {settings.method}",
         instances,
@@ -117,6 +118,7 @@ def audited(
         audit.PROBABILITY if judged else PSEUDO_LABEL,
         decided,
         inputs.shown("train"),
+        issues.find_missing(missing, seen.nearest, labels, instances) if len(missing) else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from stages import inputs, run
 from wscpml import artifacts
 from wscpml.quality import judging, queue
@@ -13,18 +15,24 @@ def judge_labels(settings: Settings) -> None:
     """Write the label confidence of each candidate, how noisy labels are, and which noise it is.
 
     Candidates are also the labels that a person has added. Where there are decisions, noise.json
-    has the share of them that we agree with when we know of none.
+    has the share of them that we agree with when we know of none. How likely each other label is to
+    be missing has no rows if candidates are complete.
     """
     rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
-    judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided)
+    complete = settings.dataset.complete
+    judged = judging.judge(
+        rows, candidates, streams(settings.seed).judging, decided, complete=complete
+    )
     known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
     remarks = judged.noise.told(names) + queue.told(known, decided, names)
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
     if len(decided.row):
-        before = judging.judge(rows, candidates, streams(settings.seed).judging)
+        before = judging.judge(rows, candidates, streams(settings.seed).judging, complete=complete)
         noise["agreement"] = decided.agreement(candidates, before.label_confidence)
     artifacts.write("models/wsc-pml/label_confidence.npy", judged.label_confidence[known == 1])
+    missing = np.zeros((0, len(names))) if judged.missing is None else judged.missing
+    artifacts.write("models/wsc-pml/missing.npy", missing)
     artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, known))
     artifacts.write("models/wsc-pml/noise.json", noise)
     print("\n".join(remarks))

@@ -24,7 +24,9 @@ def prepare(settings: Settings) -> None:
     if chosen.name:
         data = REGISTRY[chosen.name].load(lambda file: raw(file.name, fetched))
     else:
-        sources = own.Sources(**chosen.model_dump(exclude={"name"}), named=own.in_params)
+        sources = own.Sources(
+            **chosen.model_dump(exclude={"name", "complete"}), named=own.in_params
+        )
         data = own.load(sources, lambda n: test_rows(settings, n))
     for warning in check(data, chosen.title):
         print(warning, file=sys.stderr)

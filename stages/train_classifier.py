@@ -28,6 +28,9 @@ def train_classifier(settings: Settings) -> None:
     table = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet", candidates)
     F = decided.settle(inputs.of_candidates(table.F, candidates))
     confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"), known)
+    missing = artifacts.read(f"{MADE}/missing.npy")
+    if len(missing):
+        confidence = confidence + missing
     weight = artifacts.read(f"{MADE}/noise.json")["weight"]
 
     def trained(labels: Labels) -> TrainedHead:

@@ -1,5 +1,6 @@
 import json
 import mmap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from benchmarks import (
     fit,
     label_noise,
     methods,
+    missing_labels,
     pipeline,
     readers,
     tables,
@@ -114,7 +116,7 @@ def test_the_label_noise_benchmark_compares_with_cleanlab(quick, capsys, small_s
     figures = quick(label_noise)
     chosen = small_set.candidates == 1
     assert figures["emotions pad.false"] == pytest.approx(1 - small_set.truth[chosen].mean())
-    for name in ("ours", "lr", "rf", "frequency"):
+    for name in ("ours", "lr", "rf", "given", "frequency"):
         assert 0 < figures[f"emotions pad.{name}.auc"] < 1
     assert figures["emotions pad.ours.auc"] > figures["emotions pad.frequency.auc"]
     assert figures["emotions pad.flags.precision"] > figures["emotions pad.false"]
@@ -124,6 +126,26 @@ def test_the_label_noise_benchmark_compares_with_cleanlab(quick, capsys, small_s
     closed = (cleaned - candidates) / (truth - candidates)
     assert figures["emotions pad.gap_closed"] == pytest.approx(closed)
     assert "of 1 cases" in capsys.readouterr().out
+
+
+def test_the_benchmark_of_missing_labels_compares_with_cleanlab(
+    quick, capsys, monkeypatch, small_set
+):
+    class Small:
+        def load(self):
+            return SimpleNamespace(features=small_set.X, truth=small_set.truth)
+
+    monkeypatch.setattr(missing_labels, "REGISTRY", {"emotions": Small()})
+    figures = quick(missing_labels)
+    assert 0.1 < figures["emotions uniform.lost"] < 0.2  # rows keep one of their own
+    assert 0 < figures["emotions uniform.estimated_lost"] < 0.5
+    for name in ("ours", "lr", "rf"):
+        assert 0.5 < figures[f"emotions uniform.{name}.auc"] < 1
+    told = [figures[f"emotions uniform.wrong.{name}"] for name in ("told", "none_lost.told")]
+    assert min(told) > 0.6
+    assert "emotions uniform" in capsys.readouterr().out
+    monkeypatch.setattr(missing_labels, "measure", lambda *_: pytest.fail("measured again"))
+    assert quick(missing_labels) == figures
 
 
 def test_a_measured_case_is_not_measured_again(quick, monkeypatch, small_set):

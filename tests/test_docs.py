@@ -262,6 +262,8 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(judging, "TREES", 20)
     cli.main(["sample", "songs.csv"])
+    tags = pd.read_csv("songs.csv", index_col="song").tags.str.get_dummies(", ")
+    (0.2 + 0.6 * tags).reset_index().to_parquet("oof.parquet")
     known = {}
     for name in names:
         for code, *_ in run.PYTHON.findall((ROOT / "docs" / name).read_text()):
@@ -275,6 +277,7 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
         confidence = pd.read_csv("label_confidence.csv", index_col="song")
         assert len(confidence) == 300
         assert 0 < known["cleaned"].to_numpy().sum() < (confidence > 0).to_numpy().sum()
+        assert known["confidence"].gt(0).equals(tags == 1)
         assert known["again"].equals(known["model"].predict(known["songs"]))
         assert known["reviewed"].decided_.true.sum() == 1
 

@@ -180,6 +180,19 @@ def test_every_door_gives_the_same_answer(project, labels, kind, change):
         np.testing.assert_array_equal(one.labels, other.labels)
 
 
+def test_every_door_takes_incomplete_tags_to_the_same_effect(project):
+    project["dataset"]["complete"] = False
+    project["classifier"] |= {"labels": "cleaned", "kind": "kernel_ridge"}
+    Path("params.yaml").write_text(yaml.safe_dump(project))
+    one, *others = by_pipeline(), by_estimator(), by_command()
+    for other in others:
+        pd.testing.assert_frame_equal(one.tags, other.tags, check_exact=True)
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+    assert artifacts.read("models/wsc-pml/noise.json")["lost"] > 0
+    pages = [Path(page).read_text() for page in ("metrics/audit.html", "page.html")]
+    assert len({re.search('"name":"missing".*?]]', page)[0] for page in pages}) == 1
+
+
 @pytest.mark.parametrize("labels", ["printed", "cleaned"])
 def test_every_door_takes_decisions_to_the_same_effect(project, labels):
     project["classifier"] |= {"labels": labels, "kind": "kernel_ridge"}

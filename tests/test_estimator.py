@@ -190,3 +190,98 @@ def test_without_decisions_nothing_changes_and_false_ones_are_not_learned(tables
     plain = WSCPML(random_state=0).fit(features.to_numpy(), candidates.to_numpy(), decisions=table)
     assert plain.label_confidence_[row, label] == plain.pseudo_labels_[row, label] == 0
     assert any("decided both ways by one reviewer" in remark for remark in plain.remarks_)
+
+
+def test_probabilities_of_another_model_are_judged_by_too(tables, fitted):
+    features, candidates, truth = tables
+    knows = np.where(truth == 1, 0.9, 0.2)
+    table = pd.DataFrame(knows, candidates.index, candidates.columns).iloc[::-1, ::-1]
+    helped = WSCPML(random_state=0).fit(features, candidates, probabilities=table)
+    chosen = candidates.to_numpy() == 1
+    without, better = (
+        roc_auc_score(truth[chosen], each.label_confidence_.to_numpy()[chosen])
+        for each in (fitted, helped)
+    )
+    assert without < better > 0.99
+    again = WSCPML(random_state=0).fit(features, candidates, probabilities=knows)
+    pd.testing.assert_frame_equal(again.label_confidence_, helped.label_confidence_)
+
+
+def test_probabilities_of_other_rows_or_labels_are_refused(tables):
+    features, candidates, _ = tables
+    table = pd.DataFrame(0.5, candidates.index, candidates.columns)
+    for wrong, words in (
+        (table.iloc[1:], "has no row 'song 0'"),
+        (table.rename(columns={"rock": "Rock"}), "has no column 'rock'"),
+        (table.to_numpy()[:, 1:], "is 200 x 3, and must be 200 x 4"),
+        (
+            table.drop("song 7").reindex(table.index),
+            "row 'song 7', column 'rock': must be from 0 to 1",
+        ),
+    ):
+        with pytest.raises(UserError, match=f"^probabilities: {words}"):
+            WSCPML(random_state=0).fit(features, candidates, probabilities=wrong)
+
+
+@pytest.fixture(scope="module")
+def lossy():
+    """Features, candidates without a fifth of the true labels, and the truth."""
+    X, truth, candidates = small(n=300)
+    lost = (truth == 1) & (np.random.default_rng(0).random(truth.shape) < 0.2)
+    return X, np.where(lost, 0, candidates), truth
+
+
+def test_missing_labels_are_found_the_likeliest_first(lossy):
+    X, candidates, truth = lossy
+    fitted = WSCPML(complete=False, random_state=0).fit(X, candidates)
+    absent, likely = candidates == 0, fitted.judged_.missing
+    assert roc_auc_score(truth[absent], likely[absent]) > 0.85
+    assert not likely[~absent].any()
+    assert likely.sum() == pytest.approx(truth[absent].sum(), rel=0.6)
+    found = fitted.find_missing_labels()
+    assert found.probability.is_monotonic_decreasing
+    assert len(found) == round(likely.sum())
+    row, label = found.instance.to_numpy(), found.label.astype(int).to_numpy()
+    assert truth[row, label].mean() > 3 * truth[absent].mean()
+    pd.testing.assert_frame_equal(fitted.find_missing_labels(limit=5), found[:5])
+    assert "of the true labels are taken to be missing" in " ".join(fitted.remarks_)
+    assert fitted.noise_["lost"] > 0
+
+
+def test_missing_labels_are_learned_as_far_as_they_are_likely(lossy):
+    X, candidates, _ = lossy
+    fitted = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates)
+    np.testing.assert_array_equal(
+        fitted.pseudo_labels_[candidates == 0], fitted.judged_.missing[candidates == 0]
+    )
+    complete = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
+    assert not complete.pseudo_labels_[candidates == 0].any()
+    assert fitted.predict_proba(X).mean() > complete.predict_proba(X).mean()
+
+
+def test_what_a_person_has_decided_is_not_missing(lossy):
+    X, candidates, _ = lossy
+    first = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates)
+    top = first.find_missing_labels(limit=2)[["instance", "label"]]
+    decided = top.assign(decision=["true", "false"])
+    again = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates, decided)
+    for row, label in top.astype(int).to_numpy():
+        assert again.judged_.missing[row, label] == 0
+
+
+def test_missing_labels_are_not_looked_for_where_there_are_none(fitted):
+    with pytest.raises(UserError, match="^complete=True: says that no true label is missing"):
+        fitted.find_missing_labels()
+
+
+def test_rare_labels_may_be_missing_too():
+    X, _, candidates = small()
+    candidates[:, 1:] = 0
+    candidates[:2, 1] = 1
+    fitted = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates)
+    missing = fitted.judged_.missing
+    assert (missing[2:, 1] > 0).all()
+    assert not missing[:, 2:].any()
+    candidates[:, 0] = 0
+    nothing = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates)
+    assert nothing.find_missing_labels().empty

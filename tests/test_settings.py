@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -112,8 +113,21 @@ def test_the_committed_settings_are_the_defaults(params):
     for section in ("features", "weak_supervision", "clustering", "classifier"):
         for key, value in params[section].items():
             assert defaults.pop(key) == value
+    assert defaults.pop("complete") == params["dataset"]["complete"]
     not_of_the_method = {"random_state": None, "columns": None, "verbose": False}
     assert defaults == {"device": params["device"], **not_of_the_method}
+
+
+def test_whether_candidates_are_complete_is_for_the_estimator_too(tmp_path, params):
+    path = tmp_path / "params.yaml"
+    for complete in (True, False, "perhaps"):
+        params["dataset"]["complete"] = complete
+        path.write_text(yaml.safe_dump(params))
+        assert settings.for_estimator(path, [])["complete"] == complete
+    assert settings.for_estimator(None, [])["complete"]
+    assert mistakes(tmp_path, params) == ["dataset.complete: must be true or false, got 'perhaps'"]
+    with pytest.raises(UserError, match="^complete='perhaps': must be true or false"):
+        WSCPML(**settings.for_estimator(path, [])).fit(np.eye(4), np.eye(4))
 
 
 def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wscpml.datasets.embeddings import embed
     from wscpml.estimator import WSCPML
+    from wscpml.quality.given import label_confidence
 
-__all__ = ["WSCPML", "embed"]
+__all__ = ["WSCPML", "embed", "label_confidence"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from wscpml.estimator import WSCPML
 
         return WSCPML
+    if name == "label_confidence":
+        from wscpml.quality.given import label_confidence
+
+        return label_confidence
     if name == "embed":
         from wscpml.datasets.embeddings import embed
 

@@ -31,6 +31,7 @@ from wscpml.parameters import (
 from wscpml.progress import Steps, steps
 from wscpml.quality import evidence, issues, judging, queue
 from wscpml.quality.decisions import Decided, decided, remarks, taken
+from wscpml.quality.given import aligned, checked
 from wscpml.randomness import Streams, streams
 from wscpml.serving.model import Model, refuse_to_replace
 from wscpml.serving.model import load as read_model
@@ -58,6 +59,9 @@ class WSCPML(
     labels : "cleaned" or "printed"
         What the classifier is trained on: the label confidences, with even odds where the fewest
         errors are to be expected; or F, the pseudo-labels of the paper, with nothing shifted.
+    complete : bool
+        Whether every true label is among the candidates. If not, labels that are none are judged
+        too, and trained on by how likely they are: see `find_missing_labels`.
     kind : "network" or "kernel_ridge"
         The classifier. This and all others are explained in params.yaml.
     columns : dict, optional
@@ -93,17 +97,19 @@ class WSCPML(
     TITLE = "WSC-PML"
     SOURCE = "WSC-PML for practitioners"
 
+    complete: bool = True
     columns: dict[str, Role] | None = None
     verbose: bool = False
     device: Device = "auto"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, decisions: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables.
 
         What a person knows goes in as `decisions`: a table, or the name of its file, with the
         columns `instance` (as the index of the tables has it, or the number of the row), `label`
-        and `decision`, true or false.
+        and `decision`, true or false. What another model says goes in as `probabilities`
+        ``(n, q)``, of rows that it was not fitted to: they are judged by as well.
         """
         check_estimator(self)
         y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
@@ -115,6 +121,7 @@ class WSCPML(
             y.columns if self._tables else None,
         )
         self._decisions = None if decisions is None else taken(decisions)
+        self._given = None if probabilities is None else aligned(probabilities, *self._names)
         with one_blas_thread():
             super().fit(X, y)
         noise = self.judged_.noise
@@ -153,14 +160,19 @@ class WSCPML(
             progress.rounds("rounds"),
         )
         progress.begin(f"judging {int(candidates.sum())} candidates")
-        self.judged_ = judging.judge(rows, candidates, random.judging, self.decided_)
+        given = self._given
+        if given is not None:
+            given = checked(given, candidates.shape, *self._names)
+        self.judged_ = judging.judge(
+            rows, candidates, random.judging, self.decided_, given, self.complete
+        )
         F = self.decided_.settle(found.pseudo_labels.toarray())
         progress.begin("training the classifier")
         self.head_ = composition.train(
             rows,
             known,
             F,
-            self.judged_.label_confidence,
+            self.judged_.probability,
             self.judged_.noise.weight,
             part_of(self, ClassifierSettings),
             random.classifier,
@@ -216,6 +228,32 @@ class WSCPML(
             self.label_names_,
             self.instances_,
             below,
+        )
+
+    def find_missing_labels(self, limit: int | None = None) -> pd.DataFrame:
+        """Labels that instances probably should have and have not, the likeliest first.
+
+        There are as many as are estimated to be missing, or the `limit` of them. The share of true
+        labels that are missing can hardly be known from candidates: take the order for more than
+        the probabilities. Needs `complete=False`.
+
+        Returns
+        -------
+        DataFrame
+            `instance`, `label`, `probability`; `nearest` and `prototype_rank` as in
+            `find_label_issues`.
+        """
+        check_is_fitted(self, "judged_")
+        if self.judged_.missing is None:
+            raise ParameterError(
+                "complete=True: says that no true label is missing; fit with complete=False"
+            )
+        return issues.find_missing(
+            self.judged_.missing,
+            self.evidence_.nearest,
+            self.label_names_,
+            self.instances_,
+            limit,
         )
 
     def queue(self, size: int = 100) -> pd.DataFrame:

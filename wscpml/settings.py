@@ -96,6 +96,7 @@ class DatasetSettings(Section):
     separator: Annotated[str, Field(min_length=1)] | None = None
     merge_variants: bool = False
     min_count: Count = 1
+    complete: bool = True
     label_count: Count | None = None
     columns: dict[str, Role] = Field(default_factory=dict)
     show: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
@@ -210,11 +211,14 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
     The seed is its `random_state`.
     """
     content: dict[str, Any] = {}
+    complete = True
     if path:
         found = _yaml(path)
         if not isinstance(found, dict):
             raise UserError(f"{path}: must have sections with keys of their own")
         content = {name: found[name] for name in EstimatorSettings.model_fields if name in found}
+        data = found.get("dataset")
+        complete = data.get("complete", True) if isinstance(data, dict) else True
     known = EstimatorSettings.model_fields
     sections = [name for name, field in known.items() if _is_section(field)]
     changed = {}
@@ -238,7 +242,11 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
         return mistake.in_file(path)
 
     chosen = check(EstimatorSettings, content, words).model_dump()
-    values = {"random_state": chosen.pop("seed"), "device": chosen.pop("device")}
+    values = {
+        "random_state": chosen.pop("seed"),
+        "device": chosen.pop("device"),
+        "complete": complete,
+    }
     for section in chosen.values():
         values |= section
     return values

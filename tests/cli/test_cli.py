@@ -343,6 +343,70 @@ def test_what_a_person_has_decided_is_certain_and_no_issue_any_more(capsys, song
     assert "3 are decided" in capsys.readouterr().out
 
 
+def own_scores(candidates):
+    """A table of what a model of one's own may say, in an order of its own."""
+    table = pd.DataFrame(0.2 + 0.6 * candidates[:, ::-1], columns=sorted(LABELS)[::-1])
+    table.insert(2, "song", [f"{i:03}" for i in range(len(table))])
+    return table[::-1]
+
+
+def test_probabilities_of_ones_own_model_are_matched_by_id_and_label(songs):
+    X, candidates, _ = songs
+    own_scores(candidates).to_parquet("oof.parquet")
+    main(["clean", *SONGS, *QUICK, "-o", "out.parquet", "--probabilities", "oof.parquet"])
+    found = artifacts.read("out.parquet").label_confidence
+    fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(
+        X, candidates, probabilities=0.2 + 0.6 * candidates
+    )
+    theirs = fitted.label_confidence_[candidates == 1]
+    np.testing.assert_allclose(found, theirs, rtol=1e-9)
+    assert (
+        abs(
+            found
+            - WSCPML(kind="kernel_ridge", random_state=0)
+            .fit(X, candidates)
+            .label_confidence_[candidates == 1]
+        ).max()
+        > 0.01
+    )
+
+
+def test_a_mistake_in_probabilities_is_one_line_and_nothing_is_written(songs):
+    right = own_scores(songs[1])
+    command = ["clean", *SONGS, *QUICK, "-o", "out.csv", "--probabilities", "oof.csv"]
+    for wrong, words in (
+        (right.drop(columns="song"), "has no column 'song', the --id"),
+        (right.drop(columns="rock"), "has no column 'rock', which the candidates have"),
+        (right.assign(pop=0.5), "has a column 'pop', which the candidates do not have"),
+        (right[1:], "has no row '159', which the candidates have"),
+        (right.assign(rock=2), "row '000', column 'rock': must be from 0 to 1, got 2"),
+        (right.assign(rock=np.nan), "row '000', column 'rock': must be from 0 to 1, got nan"),
+        (right.assign(rock="x"), "must hold numbers alone"),
+    ):
+        wrong.to_csv("oof.csv", index=False)
+        assert refusal(*command).startswith(f"oof.csv: --probabilities: {words}")
+    assert "oof.npy: --probabilities: is no table" in refusal(*command[:-1], "oof.npy")
+    assert not Path("out.csv").exists()
+    command[command.index("out.csv")] = "oof.csv"
+    assert "oof.csv: is an input, which -o would overwrite" in refusal(*command)
+
+
+def test_missing_tags_are_written_and_shown(capsys, songs):
+    _, candidates, _ = songs
+    pages = ["--html", "page.html", "--missing", "missing.csv"]
+    said = said_in_json(capsys, "clean", *SONGS, *QUICK, "-o", "out.csv", *pages)
+    found = pd.read_csv("missing.csv", dtype={"instance": str}, keep_default_na=False)
+    assert said["missing"] == "missing.csv"
+    assert said["noise"]["lost"] > 0
+    assert list(found)[:3] == ["instance", "label", "probability"]
+    assert found.probability.is_monotonic_decreasing
+    label = found.label.map(sorted(LABELS).index).to_numpy()
+    assert not candidates[found.instance.astype(int).to_numpy(), label].any()
+    assert '<h2 id="missing">Missing tags</h2>' in Path("page.html").read_text()
+    main(["audit", *SONGS, *QUICK, "--html", "page.html"])
+    assert "Missing tags" not in Path("page.html").read_text()
+
+
 def test_a_mistake_in_decisions_is_one_line_and_nothing_is_written(songs):
     Path("decisions.csv").write_text("instance,label,decision\n000,roll,true\n")
     command = ["clean", *SONGS, *QUICK, "-o", "out.csv", "--decisions", "decisions.csv"]

@@ -10,7 +10,7 @@ from tests.contract import small
 from tests.quality.audits import HOSTILE, an_audit
 from wscpml import WSCPML
 from wscpml.errors import UserError
-from wscpml.quality import audit, judging
+from wscpml.quality import audit, issues, judging
 from wscpml.quality.decisions import Decided
 
 
@@ -218,3 +218,20 @@ def test_one_column_of_two_classes_can_be_audited(monkeypatch):
     X, _, candidates = small()
     fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates[:, 0])
     assert "1 label." in audit.render(audit.of(fitted, "one"))
+
+
+def test_tags_that_are_probably_missing_are_a_table_of_their_own(example, monkeypatch):
+    assert "Missing tags" not in audit.render(example)
+    missing = (example.candidates == 0) * np.linspace(0.1, 0.6, len(example.candidates))[:, None]
+    listed = issues.find_missing(
+        missing, example.evidence.nearest, example.label_names, example.instances, 9
+    )
+    monkeypatch.setattr(audit, "MOST_LISTED", 8)
+    page = audit.render(replace(example, missing=listed))
+    table = data_of(page)["tables"][2]
+    assert (table["name"], table["left_out"], len(table["rows"])) == ("missing", 1, 8)
+    assert [name for name, *_ in table["columns"]] == list(listed)
+    assert table["rows"][0][:3] == [*listed.iloc[0, :2].map(str), 0.6]
+    assert "1 other is left out" in page
+    nothing = audit.render(replace(example, missing=listed[:0]))
+    assert "Look at the first" not in nothing

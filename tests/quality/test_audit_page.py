@@ -2,9 +2,11 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -12,7 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.chromium import chromium
 from tests.quality.audits import HOSTILE, an_audit
-from wscpml.quality import audit
+from wscpml.quality import audit, issues
 
 PATIENCE = 20  # seconds
 
@@ -233,3 +235,13 @@ def test_a_request_is_refused(browser, tmp_path, made):
     )
     failed = WebDriverWait(browser, PATIENCE).until(lambda _: page.events("loadingFailed"))
     assert [event.get("blockedReason") for event in failed] == ["csp"]
+
+
+def test_missing_tags_are_shown_the_likeliest_first(browser, tmp_path, made):
+    missing = (made.candidates == 0) * np.linspace(0.1, 0.6, len(made.candidates))[:, None]
+    listed = issues.find_missing(
+        missing, made.evidence.nearest, made.label_names, made.instances, limit=5
+    )
+    page = Page(browser, tmp_path, replace(made, missing=listed))
+    shown = [cell.text for cell in page.all("#table-missing tbody tr td:nth-child(3)")]
+    assert [float(each) for each in shown] == pytest.approx(listed.probability, abs=1e-3)

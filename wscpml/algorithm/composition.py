@@ -154,9 +154,11 @@ def train(
 def cleaned(label_confidence: Array, candidates: Array, weight: float) -> Array:
     """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1.
 
-    What is known to be false, with a label confidence of 0, is so at every weight.
+    What is known to be false, with a label confidence of 0, is so at every weight. Labels that are
+    no candidates, but may be true, are learned as they are.
     """
-    return candidates * (label_confidence > 0) * label_confidence**weight
+    of_candidates = candidates * (label_confidence > 0) * label_confidence**weight
+    return np.where(candidates == 1, of_candidates, label_confidence)
 
 
 def train_network(

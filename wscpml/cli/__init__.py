@@ -81,14 +81,23 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml clean emotions-4 -o clean.csv --set classifier.kind=kernel_ridge --seed 1",
         "wscpml clean songs.csv --tags tags -o clean.csv --label-studio tasks.json",
         "wscpml clean songs.csv --tags tags --id song -o clean.csv --decisions decisions.csv",
+        "wscpml clean songs.csv --tags tags --id song -o clean.csv --probabilities oof.parquet",
+        "wscpml clean songs.csv --tags tags --id song -o clean.csv --missing missing.csv",
     )
     _take_data(clean)
     _take_decisions(clean)
+    _take_evidence(clean)
     _take_settings(clean)
     _take_output(clean)
     clean.add_argument("--model", type=Path, metavar="DIR", help="write the trained model too")
     clean.add_argument(
         "--html", type=_path(".html"), metavar="FILE", help="write the page of `audit` too (.html)"
+    )
+    clean.add_argument(
+        "--missing",
+        type=_path(*TABLES),
+        metavar="FILE",
+        help="write the tags that items probably lack, the likeliest first; means --incomplete",
     )
     clean.add_argument(
         "--cleaned-table",
@@ -110,9 +119,11 @@ def _parser() -> argparse.ArgumentParser:
         "wscpml audit songs.csv --tags tags --id song --html report.html",
         "wscpml audit songs.csv --tags tags --id song --show title,cover --html report.html",
         "wscpml audit emotions-4 --html report.html --set classifier.kind=kernel_ridge",
+        "wscpml audit songs.csv --tags tags --id song --html report.html --incomplete",
     )
     _take_data(audit)
     _take_decisions(audit)
+    _take_evidence(audit)
     _take_settings(audit)
     audit.add_argument(
         "--html", type=_path(".html"), required=True, metavar="FILE", help="the page (.html)"
@@ -166,9 +177,11 @@ def _parser() -> argparse.ArgumentParser:
         "write the tags that a person should be asked about next, as decisions to fill in",
         "wscpml queue songs.csv --tags tags --id song -o next.csv --size 100",
         "wscpml queue songs.csv --tags tags --id song --decisions decisions.csv -o next.csv",
+        "wscpml queue songs.csv --tags tags --id song --probabilities oof.parquet -o next.csv",
     )
     _take_data(queue)
     _take_decisions(queue)
+    _take_evidence(queue)
     _take_settings(queue)
     _take_output(queue)
     queue.add_argument(
@@ -277,6 +290,21 @@ def _take_decisions(command: argparse.ArgumentParser) -> None:
         type=_path(*TABLES),
         metavar="FILE",
         help="what a person has decided: a table of instance, label and decision, true or false",
+    )
+
+
+def _take_evidence(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="what a model of your own says, of rows that it was not fitted to: a table with the "
+        "--id, if there is one, and a column per label, from 0 to 1",
+    )
+    command.add_argument(
+        "--incomplete",
+        action="store_true",
+        help="tags may be missing: what an item is not tagged with is not taken to be false",
     )
 
 

@@ -129,7 +129,8 @@ def clean(options: Namespace) -> None:
     from wscpml.serving.model import Model, refuse_to_replace
 
     outputs = {"-o": options.output, "--model": options.model, "--html": options.html}
-    outputs["--cleaned-table"] = options.cleaned_table
+    outputs |= {"--cleaned-table": options.cleaned_table, "--missing": options.missing}
+    options.incomplete = options.incomplete or options.missing is not None
     if options.label_studio:
         tasks, config = options.label_studio, options.label_studio.with_suffix(".xml")
         outputs |= {"--label-studio": tasks, "the .xml of --label-studio": config}
@@ -159,6 +160,9 @@ def clean(options: Namespace) -> None:
         files["html"] = options.html
         found = audit.of(fitted, options.features, data.truth, data.shown)
         artifacts.write(options.html, audit.render(found))
+    if options.missing:
+        files["missing"] = options.missing
+        artifacts.write(options.missing, fitted.find_missing_labels())
     if options.cleaned_table:
         files["cleaned_table"] = options.cleaned_table
         artifacts.write(options.cleaned_table, tables.cleaned(options, data, judged))
@@ -361,9 +365,41 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
     candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
     shown = sys.stderr.isatty()
+    if getattr(options, "incomplete", False):
+        chosen["complete"] = False
     method = WSCPML(**chosen, verbose=shown)
-    fitted = method.fit(data.compact_features, candidates, options.decisions)
+    given = _probabilities(options, data)
+    fitted = method.fit(data.compact_features, candidates, options.decisions, given)
     return data, fitted, warnings
+
+
+def _probabilities(options: Namespace, data: Dataset) -> Any:
+    """What a model of the person's own says of the candidates, ``(n, q)``, if anything."""
+    import pandas as pd
+
+    from wscpml.datasets import table_files
+    from wscpml.quality import given
+
+    path = getattr(options, "probabilities", None)
+    if path is None:
+        return None
+    if not table_files.is_table(path):
+        raise UserError(f"{path}: --probabilities: is no table; {', '.join(table_files.KINDS)} are")
+    table = table_files.read(path, [options.id] if options.id else [])
+    table.columns = table.columns.map(str)
+    rows = pd.Index(data.instance_ids).map(str)
+    if options.id:
+        if options.id not in table:
+            raise UserError(f"{path}: --probabilities: has no column {options.id!r}, the --id")
+        table = table.set_index(options.id)
+        table.index = table.index.map(str)
+    elif len(table) == len(rows):
+        table.index = rows
+    if data.unjudged is not None:
+        table = table.drop(columns=data.unjudged.label_names, errors="ignore")
+    door, labels = f"{path}: --probabilities", pd.Index(data.label_names)
+    found = given.aligned(table, rows, labels, door)
+    return given.checked(found, (len(rows), len(labels)), rows, labels, door)
 
 
 def _judged(fitted: "WSCPML") -> "pd.DataFrame":
@@ -392,8 +428,8 @@ def _padded(data: Dataset, name: str, seed: int) -> Any:
 
 def _inputs(options: Namespace) -> list[Path]:
     """The files that a command reads a data set and settings from."""
-    names = ("features", "candidates", "truth", "params", "decisions")
-    given = [getattr(options, name) for name in names]
+    names = ("features", "candidates", "truth", "params", "decisions", "probabilities")
+    given = [getattr(options, name, None) for name in names]
     paths = [Path(each) for each in given if each]
     beside = [path.with_suffix(".xml") for path in paths if path.suffix == ".arff"]  # Mulan's
     return paths + beside

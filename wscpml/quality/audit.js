@@ -260,5 +260,6 @@
 
   table(data.tables[0], "suspicious_tags.csv");
   table(data.tables[1], "labels.csv");
+  if (data.tables[2]) table(data.tables[2], "missing_tags.csv");
   map(data.map);
 })();

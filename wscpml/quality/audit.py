@@ -33,10 +33,11 @@ MOST_TEXT = 200  # characters of what is shown of an instance
 SHOWN = "shown"  # and a number: what the page's script calls such a column
 PROBABILITY = "the estimated probability that a tag is right"
 
-COLUMNS = {  # of both tables: what people read, and how it is shown
+COLUMNS = {  # of all tables: what people read, and how it is shown
     "instance": ("Instance", "text"),
     "label": ("Label", "text"),
     "label_confidence": ("Confidence", "probability"),
+    "probability": ("Probability", "probability"),
     "nearest": ("Nearest prototypes", "text"),
     "prototype_rank": ("Rank of its prototype", "count"),
     "competing": ("Likelier labels of the instance", "text"),
@@ -69,6 +70,7 @@ class Audit:
     meaning: str = PROBABILITY  # of the label confidence
     decided: Decided = field(default_factory=Decided.nothing)  # by a person
     shown: pd.DataFrame | None = None  # n rows of text, what people know the instances by
+    missing: pd.DataFrame | None = None  # as `WSCPML.find_missing_labels` gives it; None: complete
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def of(estimator: Any, title: str, truth: Any = None, shown: pd.DataFrame | None
         truth,
         decided=estimator.decided_,
         shown=shown,
+        missing=None if estimator.judged_.missing is None else estimator.find_missing_labels(),
     )
 
 
@@ -211,7 +214,7 @@ def render(audit: Audit) -> str:
     return environment.get_template("audit.html.j2").render(
         audit=audit,
         summary=summary(audit),
-        tables=[_tags(audit), _labels(audit)],
+        tables=[_tags(audit), _labels(audit), *_missing(audit)],
         confused=_confused(audit),
         pairs=striking_pairs(audit),
         points=_map(audit),
@@ -293,6 +296,18 @@ def _tags(audit: Audit) -> dict[str, Any]:
     return _table("tags", listed, ("label_confidence", "ascending"), titles) | {
         "left_out": len(audit.issues) - len(listed)
     }
+
+
+def _missing(audit: Audit) -> list[dict[str, Any]]:
+    """The table of tags that are probably missing, if any may be."""
+    if audit.missing is None:
+        return []
+    listed = audit.missing.head(MOST_LISTED)
+    listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
+    return [
+        _table("missing", listed, ("probability", "descending"))
+        | {"left_out": len(audit.missing) - len(listed)}
+    ]
 
 
 def _cut(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The candidates that are probably wrong, as a table that says why."""
+"""Candidates that are probably wrong, and labels that are missing, as tables that say why."""
 
 import numpy as np
 import pandas as pd
@@ -23,21 +23,55 @@ def find(
     """
     row, label = ranked(label_confidence, candidates, below)
     names = np.array(label_names, dtype=object)
-    places = np.empty_like(nearest)
-    np.put_along_axis(places, nearest, np.arange(len(names))[None], axis=1)
     return pd.DataFrame(
         {
             "instance": instances[row],
             "label": names[label],
             "label_confidence": label_confidence[row, label],
-            "nearest": [", ".join(each) for each in names[nearest[row, :NEAREST]]],
-            "prototype_rank": places[row, label] + 1,
+            **_by_prototypes(row, label, nearest, names),
             "competing": [
                 ", ".join(names[_likelier(label_confidence[i], j)])
                 for i, j in zip(row.tolist(), label.tolist(), strict=True)
             ],
         }
     )
+
+
+def find_missing(
+    missing: Array,
+    nearest: Array,
+    label_names: list[str],
+    instances: pd.Index,
+    limit: int | None = None,
+) -> pd.DataFrame:
+    """Labels that instances probably lack, the likeliest first, and where they lie.
+
+    Takes the probability that a label is missing, and the labels by their `nearest` prototype,
+    both ``(n, q)``. There are `limit` rows at most, or as many as are estimated to be missing.
+    """
+    row, label = np.nonzero(missing > 0)
+    count = round(float(missing.sum())) if limit is None else limit
+    first = np.argsort(-missing[row, label], kind="stable")[:count]
+    row, label = row[first], label[first]
+    names = np.array(label_names, dtype=object)
+    return pd.DataFrame(
+        {
+            "instance": instances[row],
+            "label": names[label],
+            "probability": missing[row, label],
+            **_by_prototypes(row, label, nearest, names),
+        }
+    )
+
+
+def _by_prototypes(row: Array, label: Array, nearest: Array, names: Array) -> dict[str, object]:
+    """The nearest prototypes of some pairs' rows, and the rank of their labels' own."""
+    places = np.empty_like(nearest)
+    np.put_along_axis(places, nearest, np.arange(len(names))[None], axis=1)
+    return {
+        "nearest": [", ".join(each) for each in names[nearest[row, :NEAREST]]],
+        "prototype_rank": places[row, label] + 1,
+    }
 
 
 def ranked(

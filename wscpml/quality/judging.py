@@ -9,7 +9,8 @@ is seen, nothing is called more likely false than true.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ BINS = 40  # of pairs of the same weight, in which predictions are calibrated
 SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
 TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
+TINY = 1e-6  # but of labels that are no candidates, most of which are false, they may be as small
 GRID = np.linspace(0, 1, 201)  # chances of being a candidate that confidence is tabulated at
 ALWAYS, APART = 0.4, 0.5  # weight of confidences in training; more where labels' chances differ
 ENOUGH = 20  # answers that count as much as what was believed without them
@@ -39,6 +41,7 @@ FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law 
 INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
 WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every row has
 MOST_NAMED = 5  # labels in a warning
+LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
 Predict = Callable[[Array], Array]
 
@@ -71,6 +74,7 @@ class Noise:
     seen: float  # weight of the noise that is seen, 0 ... 1
     weight: float  # of the label confidences in what is trained on, 0 ... 4
     warnings: list[Remark]
+    lost: float | None = None  # share of the true labels that are no candidates; None: complete
 
     def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
         """Rate and interval of each label, a row each."""
@@ -93,11 +97,13 @@ class Noise:
             "dispersion": self.dispersion,
             "deviation": self.deviation,
             "weight": self.weight,
+            **({} if self.lost is None else {"lost": self.lost}),
         }
 
     def told(self, names: list[str]) -> list[str]:
         """Which noise it is, and the warnings, in words."""
-        return [*self._which(), *(warning.told(names) for warning in self.warnings)]
+        lost = [] if self.lost is None else [LOSING.format(100 * self.lost)]
+        return [*self._which(), *lost, *(warning.told(names) for warning in self.warnings)]
 
     def _which(self) -> list[str]:
         known = self.chances[np.isfinite(self.chances)]
@@ -116,10 +122,17 @@ class JudgedLabels:
 
     label_confidence: Array  # (n, q), the probability that a candidate is true; 0 elsewhere
     noise: Noise
+    missing: Array | None = None  # (n, q), that one is true which is no candidate; None: none is
+
+    @property
+    def probability(self) -> Array:
+        """The probability ``(n, q)`` that a label is true, whether it is a candidate or not."""
+        known = self.label_confidence
+        return known if self.missing is None else known + self.missing
 
     def to_learn(self, candidates: Array) -> Array:
         """What to train on, ``(n, q)``: near the candidates where nothing can be won."""
-        return cleaned(self.label_confidence, candidates, self.noise.weight)
+        return cleaned(self.probability, candidates, self.noise.weight)
 
 
 def judge(
@@ -127,16 +140,22 @@ def judge(
     candidates: Array,
     rng: np.random.Generator,
     decided: Decided | None = None,
+    given: Array | None = None,
+    complete: bool = True,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
 
     What is decided has a label confidence of 1 or 0, and all others are judged in its light.
+    Probabilities ``(n, q)`` of another model that are `given` count as much as each of our two.
+    Where candidates are not `complete`, labels that are none are judged too.
     """
     decided = decided or Decided.nothing()
     candidates = decided.added_to(candidates)
     seed = int(rng.integers(2**31))
-    given = candidates[:, can_be_judged(candidates)]
-    return judge_by(lambda targets: predict_unseen(rows, given, targets, seed), candidates, decided)
+    live = can_be_judged(candidates)
+    ours = partial(predict_unseen, rows, candidates[:, live], seed=seed)
+    theirs = None if given is None else given[:, live]
+    return judge_by(ours, candidates, decided, theirs, complete)
 
 
 def can_be_judged(candidates: Array) -> Array:
@@ -144,37 +163,109 @@ def can_be_judged(candidates: Array) -> Array:
     return np.flatnonzero(candidates.sum(axis=0) >= FEWEST)
 
 
-def judge_by(predict: Predict, candidates: Array, decided: Decided) -> JudgedLabels:
-    """Judge every candidate ``(n, q)`` by a predictor of the labels that can be judged.
+def judge_by(
+    predict: Predict,
+    candidates: Array,
+    decided: Decided,
+    given: Array | None = None,
+    complete: bool = True,
+) -> JudgedLabels:
+    """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
     It takes targets and gives predictions, both ``(n, k)``, for rows that it is not fitted to. It
     is asked once, and where noise is seen once more, for what the first round takes to be true,
     with what is decided as certain. The noise is found out without decisions, which are of chosen
-    candidates; then they set the confidences right.
+    candidates; then they set the confidences right. Predictions ``(n, k)`` that are `given` join
+    in as one of three predictors; their model cannot be asked again, so the second time the first
+    round speaks for it.
     """
     live = can_be_judged(candidates)
     if not len(live):
-        return _nothing_known(candidates, decided)
+        return _nothing_known(candidates, decided, complete)
     Y = candidates[:, live].astype(np.float64)
-    P, weights = predict(Y), weights_of(Y)
-    model = noise_model.fit(P, Y)
-    right = calibrate(model.scores, Y, weights)
-    pooled, by_features = right(model.scores), right(P)
-    own, of_own = model.by_curves()
+    P, weights = _beside(predict(Y), given), weights_of(Y)
+    model, scores = noise_model.fit(P, Y)
+    right = calibrate(scores, Y, weights)
+    pooled, by_features = right(scores), right(P)
+    own, of_own = model.by_curves(scores)
     chance = between(pooled, own)
     tied = saturation(by_features[Y == 1]) if model.groups else 0.0
-    found = between(believed_confidence(pooled, model), of_own * without_doubt(own))
-    apart = model.apart(weights)
-    believed = apart * believed_confidence(by_features, model) + (1 - apart) * by_features
-    unsure = abstaining(by_features, believed, Y.mean(axis=0), tied)
-    confidence = model.seen * found + (1 - model.seen) * unsure
+    rank = frequency_rank(Y.mean(axis=0))
+    confidence = confident(model, weights, pooled, by_features, own, of_own, rank, tied)
+    lost, absent = 0.0, np.zeros(Y.shape)
+    if not complete:
+        lost = noise_model.lost_share(scores, Y, model.chances)
+        shared = model.shared(weights)
+        own, of_own = shared.by_curves(scores)
+        chances = pooled, by_features, own, of_own
+        sure = confident(shared, weights, *chances, rank, tied, least=TINY)
+        absent = if_absent(between(pooled, own, TINY), sure, lost)
     answers = decided.of_labels(live)
     if model.seen > NEVER_SURE:
-        true, targets = chance * confidence, answers.settle(Y * confidence)
-        again = model.with_others(predict(targets), targets)
-        confidence = moved(confidence, true, model.seen * (again - true) / 2)
+        true = chance * confidence / (1 - lost)
+        targets = answers.settle(np.where(Y == 1, confidence, absent))
+        again = model.with_others(
+            _beside(predict(targets), None if given is None else true), targets
+        )
+        step = model.seen * (again - true) / 2
+        confidence, absent = (moved(each, true, step) for each in (confidence, absent))
     confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
-    return _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
+    found = _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
+    if complete:
+        return found
+    missing = lost / (1 - lost) * _rare_share(candidates) * (candidates == 0)
+    missing[:, live] = absent * (Y == 0)
+    missing[decided.row, decided.label] = 0
+    return replace(found, noise=replace(found.noise, lost=lost), missing=missing)
+
+
+def _rare_share(candidates: Array) -> Array:
+    """The share of rows that each label is expected in, of however few candidates; 0 of none."""
+    counts = candidates.sum(axis=0)
+    return (counts > 0) * (counts + 1) / (len(candidates) + 2)
+
+
+def _beside(ours: Array, given: Array | None) -> Array:
+    """The mean of our two predictors with a third one, if it is given."""
+    return ours if given is None else (2 * ours + given) / 3
+
+
+def confident(
+    model: NoiseModel,
+    weights: Array,
+    pooled: Array,
+    by_features: Array,
+    own: Array,
+    of_own: Array,
+    rank: Array,
+    tied: float,
+    label: Array | None = None,
+    least: float = NEVER_SURE,
+    weight: float = 0.5,
+) -> Array:
+    """The label confidence of the first round, by chances of being a candidate.
+
+    All are ``(n, q)``, or ``(m,)`` of pairs of the labels that are given, and so is the rank of
+    the frequency of their label, or ``(q,)``: chances by all evidence and by the features alone; by
+    the label's own curve, and the confidence that this gives, which has a `weight`. What is seen
+    of noise may make it as small as `least`.
+    """
+    by_all, by_own = believed_confidence(pooled, model, label), of_own * without_doubt(own)
+    found = between(by_all, by_own, least, weight)
+    apart = model.apart(weights)
+    by_noise = believed_confidence(by_features, model, label)
+    believed = apart * by_noise + (1 - apart) * by_features
+    unsure = abstaining(by_features, believed, rank, tied)
+    return model.seen * found + (1 - model.seen) * unsure
+
+
+def if_absent(chance: Array, confidence: Array, lost: float) -> Array:
+    """The probability that a label is true which is no candidate, by its chance of being one.
+
+    Of labels that are true, a share is lost whatever the row: for `1 - lost` that are true
+    candidates there are `lost` that are none.
+    """
+    return np.minimum(lost / (1 - lost) * chance * confidence / (1 - chance), 1 - NEVER_SURE)
 
 
 def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
@@ -243,12 +334,13 @@ def posterior(true: Array, chance: Array | float) -> Array:
     return true / (true + (1 - true) * chance)
 
 
-def believed_confidence(chance: Array, model: NoiseModel) -> Array:
+def believed_confidence(chance: Array, model: NoiseModel, label: Array | None = None) -> Array:
     """Confidence ``(n, q)`` by the chance of being a candidate, if the noise is as it is believed.
 
+    Both may also be of pairs of the labels that are given, ``(m,)``.
     Some doubt stays of what the features do not predict: noise that follows them leaves no floor.
     """
-    return look_up(chance, mean_confidence(model.beliefs)) * without_doubt(chance)
+    return look_up(chance, mean_confidence(model.beliefs), label) * without_doubt(chance)
 
 
 def without_doubt(chance: Array) -> Array:
@@ -256,14 +348,18 @@ def without_doubt(chance: Array) -> Array:
     return 1 - DOUBT * (1 - chance)
 
 
-def between(one: Array, other: Array) -> Array:
-    """Probabilities midway between two, by log odds."""
-    odds = np.sqrt(np.prod([p / (1 - p) for p in (_sure(one), _sure(other))], axis=0))
+def between(one: Array, other: Array, least: float = NEVER_SURE, weight: float = 0.5) -> Array:
+    """Probabilities midway between two, by log odds, each from `least` to one less it.
+
+    The other may have less `weight` than a half.
+    """
+    first, second = (p / (1 - p) for p in (_sure(each, least) for each in (one, other)))
+    odds = np.sqrt(first * second) if weight == 0.5 else first ** (1 - weight) * second**weight
     return odds / (1 + odds)
 
 
-def _sure(probability: Array) -> Array:
-    return np.clip(probability, NEVER_SURE, 1 - NEVER_SURE)
+def _sure(probability: Array, least: float = NEVER_SURE) -> Array:
+    return np.clip(probability, least, 1 - least)
 
 
 def mean_confidence(beliefs: Array) -> Array:
@@ -271,14 +367,18 @@ def mean_confidence(beliefs: Array) -> Array:
     return posterior((GRID[:, None] - RATES) / (1 - RATES), RATES) @ beliefs
 
 
-def abstaining(chance: Array, believed: Array, share: Array, tied: float) -> Array:
+def frequency_rank(share: Array) -> Array:
+    """The rank of each label by the share of rows that it is given to, up to 1, ``(q,)``."""
+    return rankdata(share, "max") / len(share)
+
+
+def abstaining(chance: Array, believed: Array, rank: Array, tied: float) -> Array:
     """Confidence ``(n, q)`` where no noise is seen: at least a half, in order.
 
     Halfway from certain to what is believed: what the features say, or where labels seem to differ
     in their noise, what follows from that. Where the features only repeat the candidates, those
     that they are sure of are equal, and the more frequent label is the likelier one.
     """
-    rank = rankdata(share, "max") / len(share)
     equal = np.minimum(chance, TIED) / TIED * rank
     return 1 - ABSTAIN * (1 - ((1 - tied) * believed + tied * equal))
 
@@ -450,7 +550,7 @@ def _warnings(
     return found + [Remark(same, live[group].tolist()) for group in model.groups]
 
 
-def _nothing_known(candidates: Array, decided: Decided) -> JudgedLabels:
+def _nothing_known(candidates: Array, decided: Decided, complete: bool) -> JudgedLabels:
     """Where no label has enough candidates."""
     q = candidates.shape[1]
     confidence = decided.settle(ABSTAIN * candidates)
@@ -466,4 +566,4 @@ def _nothing_known(candidates: Array, decided: Decided) -> JudgedLabels:
         weight=0.0,
         warnings=[Remark(f"no label has {FEWEST} candidates; nothing can be judged", [])],
     )
-    return JudgedLabels(confidence, noise)
+    return JudgedLabels(confidence, noise, None if complete else np.zeros(candidates.shape))

@@ -14,7 +14,7 @@ of the noise (`seen_noise`).
 Arrays are of n rows, q labels, G rates and B bins of rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -39,6 +39,11 @@ DIFFERENT = 0.1  # deviation between labels' chances from which they are told to
 STEPS, MORE_STEPS = 20, 6  # of the fit of curves, most converge in less; of one that is near
 PLACES = 201  # scores that a label's curve is tabulated at
 LABELS_AT_ONCE = 256
+# (H,), shares of the true labels that may be lost, and the log prior of each: one in ten
+LOST = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
+SELDOM = 8 * np.log(1 - LOST)
+BENT = 0.25  # what the evidence for it counts
+LEAST_SPAN = 0.05  # of a curve, from floor to ceiling
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,6 @@ HARDLY_ANY = Prior(-1.0, 6.0, 6.0)
 class NoiseModel:
     """What the candidates of n rows and q labels show of their noise."""
 
-    scores: Array  # (n, q), predictions of the candidates by features and other labels
     beliefs: Array  # (G, q), how likely each rate is the label's
     curves: "Curves"  # of the labels at each rate
     dispersion: float  # of rows' counts: about 0 where rows are padded, 1 for independent noise
@@ -79,13 +83,17 @@ class NoiseModel:
         """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
         return with_others(P, Y, self.first, self.free)
 
-    def by_curves(self) -> tuple[Array, Array]:
+    def by_curves(self, scores: Array) -> tuple[Array, Array]:
         """By each label's own curve, over all that its rate may be, both ``(n, q)``.
 
         The chance of being a candidate, and the probability that one is true.
         """
-        Z = standard(self.scores)
-        low, width = Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9)
+        place, *span = placed(standard(scores))
+        chance, confidence = self.curve_tables(*span)
+        return look_up(place, chance), look_up(place, confidence)
+
+    def curve_tables(self, low: Array, width: Array) -> tuple[Array, Array]:
+        """The same, both ``(PLACES, q)``, at scores from `low` to `low + width` ``(q,)``."""
         s = low + width * np.linspace(0, 1, PLACES)[:, None]
         chance, confidence = np.zeros(s.shape), np.zeros(s.shape)
         for rate, belief, a, b in zip(
@@ -95,8 +103,7 @@ class NoiseModel:
             seen = rate + (1 - rate) * true
             chance += belief * seen
             confidence += belief * true / seen
-        place = (Z - low) / width
-        return look_up(place, chance), look_up(place, confidence)
+        return chance, confidence
 
     def deviation(self, weights: Array) -> float:
         """How far labels' chances are apart, by weights ``(q,)``, in units of arcsin sqrt."""
@@ -111,6 +118,12 @@ class NoiseModel:
         """Whether chances differ from label to label, 0 ... 1."""
         return min(self.deviation(weights) / DIFFERENT, 1) * self.free
 
+    def shared(self, weights: Array) -> "NoiseModel":
+        """The same, but one belief for all labels, as far as their chances do not differ."""
+        common = self.beliefs @ (weights / weights.sum())
+        apart = self.apart(weights)
+        return replace(self, beliefs=apart * self.beliefs + (1 - apart) * common[:, None])
+
     def kind(self, weights: Array) -> str:
         """In a word: `none seen`, `common` to all labels, or `per label`."""
         if self.seen < 0.5:
@@ -118,22 +131,35 @@ class NoiseModel:
         return "common" if self.apart(weights) < 0.5 else "per label"
 
 
-def fit(P: Array, Y: Array) -> NoiseModel:
+def fit(P: Array, Y: Array) -> tuple[NoiseModel, Array]:
     """Find out which noise is in candidates Y, by predictions P of them, both ``(n, q)``.
 
-    Every label has candidates. P has not seen the row that it is of.
+    Every label has candidates. P has not seen the row that it is of. Also gives the scores
+    ``(n, q)`` that the curves are of: predictions by features and other labels.
     """
     groups, first = alike(Y)
     found = dispersion(P, Y)
     free = freedom(found)
     scores = with_others(P, Y, first, free)
-    bins = binned(standard(scores), Y)
-    floors = fit_curves(bins, HARDLY_ANY)
-    beliefs, curves = levelled(bins, weights_of(Y), free)
+    bins = floors = binned(standard(scores), Y)
     if groups and free:  # what labels say for each other may hide a floor, never make one
         others = with_others(P, Y, np.arange(Y.shape[1]), free)
-        floors = fit_curves(binned(standard(others), Y), HARDLY_ANY)
-    return NoiseModel(scores, beliefs, curves, found, seen_noise(floors), groups, first)
+        floors = binned(standard(others), Y)
+    return by_bins(bins, floors, weights_of(Y), found, groups, first), scores
+
+
+def by_bins(
+    bins: "Bins",
+    floors: "Bins",
+    weights: Array,
+    dispersion: float,
+    groups: list[list[int]],
+    first: Array,
+) -> NoiseModel:
+    """Which noise it is, by the bins of each label's scores; `floors` show whether there is any."""
+    beliefs, curves = levelled(bins, weights, freedom(dispersion))
+    seen = seen_noise(fit_curves(floors, HARDLY_ANY))
+    return NoiseModel(beliefs, curves, dispersion, seen, groups, first)
 
 
 def weights_of(Y: Array) -> Array:
@@ -175,12 +201,22 @@ def by_others(P: Array, Y: Array, first: Array) -> Array:
     best, least = np.zeros(R.shape), (R**2).mean(axis=0)
     for penalty in PENALTIES:
         inverse = np.linalg.inv(gram + penalty * np.eye(len(ones)))
-        along, own = Z @ inverse, inverse.diagonal()
-        leverage = np.einsum("ij,ij->i", along, Z)[:, None] - along**2 / own
-        left_out = size * (along / own) / np.maximum(1 - leverage, 1e-3)
+        along = Z @ inverse
+        of_row = np.einsum("ij,ij->i", along, Z)[:, None]
+        left_out = residual_left_out(along, of_row, inverse.diagonal(), size)
         error = (left_out**2).mean(axis=0)
         best, least = np.where(error < least, R - left_out, best), np.minimum(error, least)
     return best[:, back]
+
+
+def residual_left_out(along: Array, of_row: Array, own: Array, size: Array) -> Array:
+    """Residuals ``(n, k)`` of some labels by the others', in a fit without the row.
+
+    Takes the rows times M^-1, their products with themselves, and of each label the diagonal of
+    M^-1 and what its residuals were divided by.
+    """
+    leverage = of_row - along**2 / own
+    return size * (along / own) / np.maximum(1 - leverage, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -206,6 +242,15 @@ def standard(S: Array) -> Array:
     """Scores ``(n, q)`` in units of their label's deviation."""
     spread = S.std(axis=0)
     return (S - S.mean(axis=0)) / np.where(spread > 1e-9, spread, 1)
+
+
+def placed(Z: Array) -> tuple[Array, Array, Array]:
+    """Where each score is between the label's least, at 0, and greatest, at 1; the least, the span.
+
+    The first is ``(n, q)``, the others are ``(q,)``.
+    """
+    low, width = Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9)
+    return (Z - low) / width, low, width
 
 
 Bins = tuple[Array, Array, Array]
@@ -240,20 +285,28 @@ def fit_curves(bins: Bins, prior: Prior, near: Curves | None = None) -> Curves:
 
 
 def _fit(
-    size: Array, on: Array, s: Array, prior: Prior, a: Array, b: Array, steps: int
+    size: Array,
+    on: Array,
+    s: Array,
+    prior: Prior,
+    a: Array,
+    b: Array,
+    steps: int,
+    rate: Array = RATES[:, None, None],
+    ceiling: Array | float = 1.0,
 ) -> tuple[Array, ...]:
     """Fisher scoring with steps that never make the fit worse, of all rates and labels at once."""
-    rate = RATES[:, None, None]
+    span = ceiling - rate
     level, of_a, of_b = prior.level, prior.spread**-2, prior.steep**-2
 
     def value(a: Array, b: Array) -> tuple[Array, Array, Array]:
         p = expit(a[:, None] + b[:, None] * s)
-        seen = np.clip(rate + (1 - rate) * p, 1e-9, 1 - 1e-9)
+        seen = np.clip(rate + span * p, 1e-9, 1 - 1e-9)
         fit = (xlogy(on, seen) + xlogy(size - on, 1 - seen)).sum(axis=1)
         return fit - (of_a * (a - level) ** 2 + of_b * b**2) / 2, p, seen
 
     def information(p: Array, seen: Array) -> tuple[Array, ...]:
-        slope, spread = (1 - rate) * p * (1 - p), seen * (1 - seen)
+        slope, spread = span * p * (1 - p), seen * (1 - seen)
         w, g = size * slope**2 / spread, (on - size * seen) / spread * slope
         ga, gb = g.sum(axis=1) - of_a * (a - level), (g * s).sum(axis=1) - of_b * b
         haa, hab, hbb = w.sum(axis=1) + of_a, (w * s).sum(axis=1), (w * s * s).sum(axis=1) + of_b
@@ -274,12 +327,16 @@ def _fit(
     return now, a, b, information(p, seen)[-1]
 
 
-def look_up(place: Array, table: Array) -> Array:
-    """Each label's table ``(K, q)`` at places ``(n, q)`` from 0 to 1, linear between entries."""
+def look_up(place: Array, table: Array, label: Array | None = None) -> Array:
+    """Each label's table ``(K, q)`` at places from 0 to 1, linear between entries.
+
+    Places are ``(n, q)``; or ``(m,)``, of pairs of the labels that are given.
+    """
+    label = np.arange(table.shape[1]) if label is None else label
     last = len(table) - 1
     place = np.clip(place, 0, 1) * last
     low = np.minimum(place.astype(int), last - 1)
-    below, above = (np.take_along_axis(table, low + k, axis=0) for k in (0, 1))
+    below, above = (table[low + k, label] for k in (0, 1))
     return below + (place - low) * (above - below)
 
 
@@ -292,6 +349,24 @@ def seen_noise(curves: Curves) -> float:
     floor = float(np.maximum(curves.floors() - EXCESS, 0).sum())
     enough = LEAST + EACH * curves.value.shape[1]
     return float(expit(2 * (floor - enough)))
+
+
+def lost_share(scores: Array, Y: Array, rates: Array) -> float:
+    """The share of true labels that are no candidates, by the ceilings of labels' curves.
+
+    If a true label is lost with chance m wherever it is, no row is a candidate with more than
+    1 - m, however sure the features are. The share is that of all labels; it is averaged over
+    `LOST` by the evidence of each, at the labels' rates ``(q,)``, which counts for a part
+    (`BENT`): a curve that bends for another reason looks the same.
+    """
+    size, on, s = binned(standard(scores), Y)
+    ceiling = np.maximum(1 - LOST[:, None, None], rates + LEAST_SPAN)
+    shape = (len(LOST), s.shape[1])
+    start = np.full(shape, LEVEL), np.ones(shape)
+    prior = Prior(LEVEL, SPREAD, STEEP)
+    found = Curves(*_fit(size, on, s, prior, *start, STEPS, rates[None, None], ceiling))
+    evidence = BENT * found.evidence().sum(axis=1) + SELDOM
+    return float(LOST @ _normal(np.exp(evidence - evidence.max())))
 
 
 def levelled(bins: Bins, weights: Array, free: float) -> tuple[Array, Curves]:
@@ -350,8 +425,12 @@ def alike(Y: Array) -> tuple[list[list[int]], Array]:
     Which of them is wrong cannot be known.
     """
     Z = Y - Y.mean(axis=0)
-    size = np.sqrt((Z**2).sum(axis=0))
-    close = ALIKE * size[:, None] * size <= Z.T @ Z
+    return grouped(np.sqrt((Z**2).sum(axis=0)), Z.T @ Z)
+
+
+def grouped(size: Array, products: Array) -> tuple[list[list[int]], Array]:
+    """The same by the lengths ``(q,)`` and products ``(q, q)`` of columns without their mean."""
+    close = ALIKE * size[:, None] * size <= products
     close &= (size[:, None] > 0) == (size > 0)  # columns without a gap are alike, but no others
     _, group = connected_components(close, directed=False)
     _, first = np.unique(group, return_index=True)
