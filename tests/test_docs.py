@@ -135,7 +135,7 @@ def test_every_wscpml_command_of_every_page_is_one():
     found = commands("wscpml")
     assert {words[0] for words in found} == {
         "audit", "clean", "datasets", "describe", "fetch", "import-decisions", "methods", "predict",
-        "review", "sample",
+        "queue", "review", "sample",
     }  # fmt: skip
     for words in found:
         cli._parser().parse_args(words)
