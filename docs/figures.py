@@ -81,8 +81,8 @@ class Example:
         return judging.predict_unseen(self.rows, self.candidates, Y, seed=0)
 
     @cached_property
-    def noise(self) -> NoiseModel:
-        """Which noise it is."""
+    def noise(self) -> tuple[NoiseModel, Array]:
+        """Which noise it is, and the scores that show it."""
         return noise_model.fit(self.unseen, self.candidates.astype(float))
 
     @cached_property
@@ -222,8 +222,8 @@ def draw_pseudo_labels(of: Example) -> Figure:
 def draw_chance(of: Example) -> Figure:
     """Where rho is read off, and Bayes' rule."""
     figure, (left, right) = _panels(2, square=(False, False))
-    Y, model = of.candidates.astype(float), of.noise
-    size, on, scores = noise_model.binned(model.scores, Y)
+    model, scores = of.noise
+    size, on, scores = noise_model.binned(scores, of.candidates.astype(float))
     shares = on[:, SHOWN] / size[:, 0]
     rho = float(model.chances[SHOWN])
     left.scatter(scores[:, SHOWN], shares, s=20, c="#1f3a68", label="share that are candidates")
