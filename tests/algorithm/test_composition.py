@@ -77,7 +77,7 @@ def test_cleaned_labels_are_the_label_confidences_and_even_odds_move(example):
     rows, candidates = example
     confidence = candidates * np.random.default_rng(0).random(candidates.shape)
     found = trained(example, "cleaned", confidence)
-    expected = rows.axes.fit(candidates, confidence)
+    expected = rows.axes.fit(candidates * (confidence >= 0.5), confidence)
     np.testing.assert_array_equal(found.head.weight, expected.head.weight)
     even = composition.even_odds(expected.head, rows, expected, confidence)
     assert even != 0.5
@@ -170,3 +170,26 @@ def test_where_nothing_is_to_be_predicted_odds_stay_as_they_are(overfitted):
     nothing = np.zeros(truth.shape)
     fitted = rows.axes.fit(truth, nothing)
     assert composition.even_odds(fitted.head, rows, fitted, nothing) == 0.5
+
+
+def test_labels_that_are_mostly_noise_do_not_choose_the_penalty(overfitted):
+    """A ranking by frequency suits candidates best if some are given to nearly every row."""
+    rows, _ = overfitted
+    rng = np.random.default_rng(5)
+    X = rows.scaled
+    truth = (X @ rng.normal(size=(5, 4)) > 0.5).astype(float)
+    noisy = np.maximum(truth, rng.random(truth.shape) < [0.97, 0.9, 0.02, 0.02])
+    confidence = np.where(truth == 1, 0.9, 0.03) * noisy
+    settings = ClassifierSettings(kind="kernel_ridge", labels="cleaned")
+
+    def agreement(weight):
+        given = (noisy, confidence, confidence, weight)
+        head = composition.train(rows, *given, settings, np.random.default_rng(0)).head
+        scores = head.predict_proba(rows.mapped)
+        return np.mean([np.corrcoef(scores[:, j], truth[:, j])[0, 1] for j in range(4)])
+
+    assert agreement(0.9) > 0.7
+    believed = noisy * (confidence >= 0.5)
+    chosen = rows.axes.fit(believed, composition.cleaned(confidence, noisy, 0.9)).penalty
+    by_noise = rows.axes.fit(noisy, composition.cleaned(confidence, noisy, 0.9)).penalty
+    assert chosen < by_noise / 10
