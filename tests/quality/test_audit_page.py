@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -12,7 +13,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.chromium import chromium
 from tests.quality.audits import HOSTILE, an_audit
-from wscpml.quality import audit
+from wscpml.quality import audit, diff
 
 PATIENCE = 20  # seconds
 
@@ -233,3 +234,31 @@ def test_a_request_is_refused(browser, tmp_path, made):
     )
     failed = WebDriverWait(browser, PATIENCE).until(lambda _: page.events("loadingFailed"))
     assert [event.get("blockedReason") for event in failed] == ["csp"]
+
+
+def test_the_page_of_a_difference_is_filtered_by_change_and_by_label(browser, tmp_path):
+    pairs = [(f"song {i}", HOSTILE[i % 2]) for i in range(30)]
+    sides = []
+    for name, confidence in (("then", [0.9] * 30), ("now", [0.1] * 10 + [0.7] * 20)):
+        table = pd.DataFrame(pairs, columns=["instance", "label"])
+        table = diff.candidates(table.assign(label_confidence=confidence), name)
+        sides.append(diff.Version(name, table))
+    file = tmp_path / "difference.html"
+    file.write_text(diff.render(diff.compare(*sides)), encoding="utf-8")
+    browser.get_log("browser")
+    browser.get(file.as_uri())
+
+    def told(table):
+        return browser.find_element(By.CSS_SELECTOR, f"#table-{table} .status").text
+
+    assert browser.find_element(By.CSS_SELECTOR, ".tiles li").text == "10\nflipped"
+    assert told("changes") == "1 to 20 of 30 rows"
+    label, change = browser.find_elements(By.CSS_SELECTOR, "#table-changes select")
+    Select(change).select_by_visible_text("dropped")
+    assert told("changes") == "1 to 10 of 10 rows"
+    Select(label).select_by_visible_text(HOSTILE[0])
+    assert told("changes") == "1 to 5 of 5 rows"
+    assert (told("labels"), told("instances")) == ("1 to 2 of 2 rows", "1 to 20 of 30 rows")
+    assert browser.find_elements(By.CSS_SELECTOR, "#table-instances select") == []
+    assert browser.title == "then and now: which labels changed"
+    assert [e for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")] == []
