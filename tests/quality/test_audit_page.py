@@ -227,6 +227,20 @@ def test_nothing_but_wide_tables_is_wider_than_the_window(page, width):
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_in_a_frame_that_downloads_nothing_the_page_says_what_to_do(browser, tmp_path, made):
+    (tmp_path / "audit.html").write_text(audit.render(made), encoding="utf-8")
+    frame = '<iframe sandbox="allow-scripts" width="1000" height="800" src="audit.html"></iframe>'
+    (tmp_path / "outer.html").write_text(frame)
+    browser.get((tmp_path / "outer.html").as_uri())
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    try:
+        told = browser.find_element(By.CSS_SELECTOR, "#table-tags .controls").text
+        assert "To download the table, save this page and open it by itself." in told
+        assert "Download CSV" not in told
+    finally:
+        browser.switch_to.default_content()
+
+
 def test_a_request_is_refused(browser, tmp_path, made):
     page = Page(browser, tmp_path, made)
     browser.execute_script(

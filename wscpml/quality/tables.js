@@ -1,6 +1,7 @@
 
 "use strict";
 const ROWS_PER_PAGE = 20;
+const framed = window.self !== window.top; // as MLflow shows pages: such a frame downloads nothing
 const data = JSON.parse(document.getElementById("data").textContent);
 
 // Whatever comes from the data becomes text or an attribute's value here, never markup.
@@ -57,7 +58,9 @@ function table({ name, columns, rows, sorted }, file) {
     const values = [...new Set(rows.map((row) => row[c]))].sort(collator.compare);
     return c < 0 || values.length === rows.length ? [] : [{ c, values, chosen: choice(all, values) }];
   });
-  const save = make("button", { type: "button" }, "Download CSV");
+  const save = framed
+    ? make("span", { class: "status" }, "To download the table, save this page and open it by itself.")
+    : make("button", { type: "button" }, "Download CSV");
   const before = make("button", { type: "button" }, "Previous");
   const after = make("button", { type: "button" }, "Next");
   const status = make("span", { class: "status", role: "status" });
