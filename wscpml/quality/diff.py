@@ -24,17 +24,17 @@ COLUMNS = {  # of the page's tables: what people read, and how it is shown
     "label": ("Label", "text"),
     "change": ("Change", "text"),
     "old_confidence": ("Confidence then", "probability"),
-    "new_confidence": ("now", "probability"),
+    "new_confidence": ("Confidence now", "probability"),
     "decided": ("Decided by a person", "text"),
     "old_tags": ("Tags then", "count"),
-    "new_tags": ("now", "count"),
+    "new_tags": ("Tags now", "count"),
     "dropped": ("Dropped now", "count"),
     "kept": ("Kept now", "count"),
     "added": ("Added", "count"),
     "gone": ("Gone", "count"),
     "moved": ("Moved", "count"),
     "old_noise_rate": ("Noise rate then", "share"),
-    "new_noise_rate": ("now", "share"),
+    "new_noise_rate": ("Noise rate now", "share"),
 }
 
 
