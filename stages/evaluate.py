@@ -49,7 +49,9 @@ def evaluate(settings: Settings) -> None:
     if settings.has_stages:
         measured["printed"] = of_printed_labels(truth, settings.evaluation.threshold)
         confidence = quantities["label_confidence"][undecided]
-        measured["label_confidence"] = judging.identification(true, confidence)
+        found = judging.identification(true, confidence)
+        found.pop("auc")  # is noise_auc.label_confidence below
+        measured["label_confidence"] = found
     if len(decided.row):
         measured["decisions"] = of_decisions(settings, decided, given)
     known = truth[known_rows(truth)]
@@ -63,7 +65,9 @@ def evaluate(settings: Settings) -> None:
     nothing = np.full(len(true), np.nan)
     shown = {name: quantities[name][undecided] if name in quantities else nothing for name in SHOWN}
     histogram = metrics.candidate_histogram(true, shown)
-    page = audit.render(audited(settings, candidates, quantities, decided))
+    audited = audit_of(settings, candidates, quantities, decided)
+    page = audit.render(audited)
+    measured["labels"] = of_labels(settings, audited)
 
     if not len(truth):
         print("no rows are held out: the predictions were not measured", file=sys.stderr)
@@ -85,6 +89,24 @@ def of_decisions(settings: Settings, decided: Decided, candidates: Array) -> dic
     return counts
 
 
+def of_labels(settings: Settings, audited: audit.Audit) -> dict[str, float | None]:
+    """What can be said of the labels of the training rows without any truth.
+
+    Only WSC-PML has probabilities that tags are true.
+    """
+    summary = audit.summary(audited)
+    found: dict[str, float | None] = {"tags": summary.tags}
+    if summary.decided:
+        tagged = audited.candidates[audited.decided.row, audited.decided.label] == 1
+        found["decided_share"] = int(tagged.sum()) / max(summary.tags, 1)
+    if settings.has_stages:
+        found["suspicious"] = summary.suspicious
+        found["wrong_share"] = summary.wrong_share
+        found["mean_confidence"] = 1 - summary.wrong_share
+        found |= artifacts.read(MADE / "training.json")
+    return found
+
+
 def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]:
     """The five metrics of the classifier that learned the paper's own labels."""
     model = load(MADE / "classifier")
@@ -93,7 +115,7 @@ def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]
     return metrics.evaluate(truth, scores, scores >= threshold)
 
 
-def audited(
+def audit_of(
     settings: Settings, candidates: Array, quantities: dict[str, Array], decided: Decided
 ) -> audit.Audit:
     """The audit of the training rows, by the label confidence of their candidates, or else by F."""

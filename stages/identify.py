@@ -24,10 +24,12 @@ BESIDE: dict[
     "inject_noise": [SHORT_NAMES],
     "track": [SHORT_NAMES, ("wscpml.serving.served_model", None)],
 }
+PAGES = ["quality/audit.css", "quality/tables.js"]
 FILES = {  # that are no code
     "fetch": ["datasets/registry.yaml"],
     "prepare": ["datasets/registry.yaml"],
-    "evaluate": ["quality/audit.css", "quality/audit.html.j2", "quality/audit.js"],
+    "evaluate": [*PAGES, "quality/audit.html.j2", "quality/audit.js"],
+    "track": [*PAGES, "quality/diff.html.j2", "quality/diff.js"],
 }
 
 

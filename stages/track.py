@@ -71,6 +71,8 @@ def track(settings: Settings) -> None:
         courses=courses,
         tags=tags(hashes, decided),
         files=[Path(name) for name in files],
+        tables={},
+        texts={},
         model=made / "classifier" if own else None,
         example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
         dataset=settings.dataset.title,

@@ -15,12 +15,14 @@ from wscpml.serving.model import Model
 from wscpml.settings import Settings
 
 MADE = "models/wsc-pml"
+LEFT_OUT = "leave_one_out_average_precision"
 USED = {"device", "features", "weak_supervision", "clustering", "classifier"}  # so far
 
 
 def train_classifier(settings: Settings) -> None:
     """Write classifier/ (all that prediction needs), the course of the training, and settings.
 
+    training.json has how well the candidates of rows that are left out are ranked, and
     printed.safetensors has the classifier of the paper's own labels, to be measured beside it.
     """
     rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
@@ -52,6 +54,9 @@ def train_classifier(settings: Settings) -> None:
     extra = {}
     if settings.classifier.kind == "kernel_ridge" and chosen.closed_form:
         extra = {"leave_one_out.npy": chosen.closed_form.left_out}
+    left_out = None
+    if chosen.closed_form:
+        left_out = composition.left_out_average_precision(rows, chosen.closed_form, known)
     names = artifacts.read("data/prepared/names.json")
     model = Model(
         rows.feature_map, chosen.head, names["features"], names["labels"], inputs.encoding()
@@ -59,6 +64,7 @@ def train_classifier(settings: Settings) -> None:
     artifacts.write_directory(f"{MADE}/classifier", model.to_files() | extra)
     artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
     artifacts.write(f"{MADE}/training.csv", chosen.course)
+    artifacts.write(f"{MADE}/training.json", {LEFT_OUT: left_out})
     artifacts.write(f"{MADE}/params.yaml", settings.model_dump(include=USED))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -14,7 +15,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.chromium import chromium
 from tests.quality.audits import HOSTILE, an_audit
-from wscpml.quality import audit, issues
+from wscpml.quality import audit, diff, issues
 
 PATIENCE = 20  # seconds
 
@@ -228,6 +229,20 @@ def test_nothing_but_wide_tables_is_wider_than_the_window(page, width):
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_in_a_frame_that_downloads_nothing_the_page_says_what_to_do(browser, tmp_path, made):
+    (tmp_path / "audit.html").write_text(audit.render(made), encoding="utf-8")
+    frame = '<iframe sandbox="allow-scripts" width="1000" height="800" src="audit.html"></iframe>'
+    (tmp_path / "outer.html").write_text(frame)
+    browser.get((tmp_path / "outer.html").as_uri())
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    try:
+        told = browser.find_element(By.CSS_SELECTOR, "#table-tags .controls").text
+        assert "To download the table, save this page and open it by itself." in told
+        assert "Download CSV" not in told
+    finally:
+        browser.switch_to.default_content()
+
+
 def test_a_request_is_refused(browser, tmp_path, made):
     page = Page(browser, tmp_path, made)
     browser.execute_script(
@@ -245,3 +260,31 @@ def test_missing_tags_are_shown_the_likeliest_first(browser, tmp_path, made):
     page = Page(browser, tmp_path, replace(made, missing=listed))
     shown = [cell.text for cell in page.all("#table-missing tbody tr td:nth-child(3)")]
     assert [float(each) for each in shown] == pytest.approx(listed.probability, abs=1e-3)
+
+
+def test_the_page_of_a_difference_is_filtered_by_change_and_by_label(browser, tmp_path):
+    pairs = [(f"song {i}", HOSTILE[i % 2]) for i in range(30)]
+    sides = []
+    for name, confidence in (("then", [0.9] * 30), ("now", [0.1] * 10 + [0.7] * 20)):
+        table = pd.DataFrame(pairs, columns=["instance", "label"])
+        table = diff.candidates(table.assign(label_confidence=confidence), name)
+        sides.append(diff.Version(name, table))
+    file = tmp_path / "difference.html"
+    file.write_text(diff.render(diff.compare(*sides)), encoding="utf-8")
+    browser.get_log("browser")
+    browser.get(file.as_uri())
+
+    def told(table):
+        return browser.find_element(By.CSS_SELECTOR, f"#table-{table} .status").text
+
+    assert browser.find_element(By.CSS_SELECTOR, ".tiles li").text == "10\nflipped"
+    assert told("changes") == "1 to 20 of 30 rows"
+    label, change = browser.find_elements(By.CSS_SELECTOR, "#table-changes select")
+    Select(change).select_by_visible_text("dropped")
+    assert told("changes") == "1 to 10 of 10 rows"
+    Select(label).select_by_visible_text(HOSTILE[0])
+    assert told("changes") == "1 to 5 of 5 rows"
+    assert (told("labels"), told("instances")) == ("1 to 2 of 2 rows", "1 to 20 of 30 rows")
+    assert browser.find_elements(By.CSS_SELECTOR, "#table-instances select") == []
+    assert browser.title == "then and now: which labels changed"
+    assert [e for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")] == []

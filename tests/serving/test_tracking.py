@@ -75,6 +75,8 @@ def a_result(model: Path, **changes) -> tracking.Result:
         courses={},
         tags={},
         files=[],
+        tables={},
+        texts={},
         model=model,
         example=np.zeros((1, 1)),
         dataset="none",

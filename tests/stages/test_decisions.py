@@ -85,6 +85,7 @@ def test_what_is_decided_is_not_counted_as_found_by_us(before, rows):
     assert measured["decisions"] == {
         "count": 3, "true": 2, "added": 1, "agreement": np.mean(agreed),
     }  # fmt: skip
+    assert measured["labels"]["decided_share"] == 3 / len(found)
 
 
 def test_when_decisions_are_gone_so_is_every_trace_of_them(tiny_project, before, rows):

@@ -196,7 +196,15 @@ def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
     assert set(measured.pop("noise_auc").values()) == {None}
     assert set(measured.pop("label_confidence").values()) == {None}
     assert set(measured.pop("printed").values()) == {None}
+    told = measured.pop("labels")
     assert set(measured.values()) == {None}
+    confidence = artifacts.read("data/pseudo_labels.parquet").label_confidence
+    assert told["tags"] == own.sum()
+    assert told["suspicious"] == (confidence < 0.5).sum()
+    assert told["wrong_share"] == pytest.approx(1 - confidence.mean())
+    assert told["mean_confidence"] == pytest.approx(confidence.mean())
+    assert 0.5 < told["leave_one_out_average_precision"] < 1
+    assert "decided_share" not in told
     assert artifacts.read("metrics/noise.json") == {}
     assert "no rows are held out" in capsys.readouterr().err
     histogram = artifacts.read("metrics/candidates.csv")
@@ -422,11 +430,13 @@ def test_evaluation_holds_the_five_metrics_and_noise_identification(tiny_project
         "hamming_loss",
         "printed",
         "label_confidence",
+        "labels",
         "noise_auc",
     ]
     assert list(found["noise_auc"]) == ["B", "pi", "F", "label_confidence"]
     told = found["noise_auc"]
-    assert found["label_confidence"]["auc"] == told["label_confidence"] > told["F"]
+    assert told["label_confidence"] > told["F"]
+    assert "auc" not in found["label_confidence"]  # one figure, one name
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "wsc-pml"])
@@ -507,6 +517,7 @@ def test_another_method_needs_no_truth_unless_it_is_the_oracle(tiny_project, mon
     monkeypatch.setitem(REGISTRY, "tiny", Tiny(candidates=own, truth=None))
     measured = apply("pml-ni")
     assert measured.pop("noise_auc") == {"F": None}
+    assert measured.pop("labels") == {"tags": own.sum()}
     assert set(measured.values()) == {None}
     assert len(artifacts.read("data/pseudo_labels.csv")) == own.sum()
     with pytest.raises(UserError, match="method: oracle needs true labels, and the data set has"):

@@ -22,6 +22,7 @@ from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network, Problem, Progress
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_unit_interval
+from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.parameters import (
     ClassifierSettings,
     ClusteringSettings,
@@ -193,8 +194,7 @@ def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidenc
     threshold on rows that it leaves out, and the classifier takes the probability that has the
     same rank among its own.
     """
-    every = len(fitted.left_out) == len(label_confidence)
-    chosen = slice(None) if every else rows.of_axes
+    chosen = _fitted_rows(rows, fitted, len(label_confidence))
     found = threshold(to_unit_interval(fitted.left_out), label_confidence[chosen])
     if found is None:
         return EVEN_ODDS
@@ -202,6 +202,23 @@ def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidenc
         np.sort(each.predict_proba(rows.mapped[chosen]), axis=None) for each in (fitted.head, head)
     )
     return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
+
+
+def left_out_average_precision(
+    rows: TrainingRows, fitted: ridge.Fit, candidates: Array
+) -> float | None:
+    """How well predictions for rows that are left out rank the candidates ``(n, q)`` of each.
+
+    It needs no truth. None where no row can be ranked.
+    """
+    Y = candidates[_fitted_rows(rows, fitted, len(candidates))]
+    ranked = rankable(Y)
+    return average_precision(Y[ranked], fitted.left_out[ranked]) if ranked.any() else None
+
+
+def _fitted_rows(rows: TrainingRows, fitted: ridge.Fit, n: int) -> Array | slice:
+    """Which of all n rows the closed form was fitted to."""
+    return slice(None) if len(fitted.left_out) == n else rows.of_axes
 
 
 def threshold(scores: Array, label_confidence: Array) -> float | None:

@@ -226,6 +226,41 @@ def _parser() -> argparse.ArgumentParser:
         help="the table (.csv); what is new is appended to it, if it is there",
     )
 
+    compared = command(
+        "diff",
+        "tell which labels changed between two results, and what differs behind them",
+        "wscpml diff clean-old.csv clean-new.csv",
+        "wscpml diff HEAD workspace",
+        "wscpml diff songs-80 songs-100 --html changes.html",
+        "wscpml diff run:4f0c... workspace -o changes.csv",
+    )
+    for name in ("old", "new"):
+        compared.add_argument(
+            name,
+            metavar=name.upper(),
+            help="a table that `wscpml clean` or the pipeline wrote, a git revision, run:ID of "
+            "MLflow, or workspace",
+        )
+    compared.add_argument(
+        "--bound",
+        type=_share,
+        default=0.1,
+        metavar="X",
+        help="tell a confidence that moved further than this (default 0.1)",
+    )
+    compared.add_argument(
+        "-o", "--output", type=_path(*TABLES), metavar="FILE", help="the changes, .csv or .parquet"
+    )
+    compared.add_argument("--html", type=_path(".html"), metavar="FILE", help="a page of them")
+
+    restored = command(
+        "restore",
+        "bring all files of an MLflow run back, byte for byte",
+        "wscpml restore run:4f0c... then",
+    )
+    restored.add_argument("run", metavar="run:ID", help="the id of the run, as MLflow shows it")
+    restored.add_argument("directory", type=Path, metavar="DIR", help="a new directory for them")
+
     datasets = command(
         "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
     )
@@ -237,7 +272,18 @@ def _parser() -> argparse.ArgumentParser:
         "methods", "list the methods, by their names in params.yaml", "wscpml methods --json"
     )
 
-    for each in (describe, clean, audit, queue, imported, predict, datasets, methods):
+    for each in (
+        describe,
+        clean,
+        audit,
+        queue,
+        imported,
+        predict,
+        compared,
+        restored,
+        datasets,
+        methods,
+    ):
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -353,6 +399,17 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1 on")
     return int(text)
+
+
+def _share(text: str) -> float:
+    """A type for argparse: a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a number from 0 to 1")
+    return value
 
 
 def _path(*endings: str) -> Any:

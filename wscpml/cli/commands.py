@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -315,6 +315,38 @@ def import_decisions(options: Namespace) -> None:
         f"{options.output}: {summary['decisions']} decisions are new, {summary['known_before']} "
         "were there",
     )
+
+
+def diff(options: Namespace) -> None:
+    """Tell what changed between two results; as a table and as a page, too, if asked for."""
+    from wscpml import artifacts
+    from wscpml.quality import diff
+    from wscpml.serving import versions
+
+    sides = [Path(each) for each in (options.old, options.new)]
+    _refuse_overwriting({"-o": options.output, "--html": options.html}, sides)
+    with _shown("comparing"):
+        old, new = map(versions.version, (options.old, options.new))
+        found = diff.compare(old, new, options.bound)
+    if options.output:
+        artifacts.write(options.output, found.changes)
+    if options.html:
+        artifacts.write(options.html, diff.render(found))
+    files = {"output": options.output, "html": options.html}
+    written = {name: str(path) for name, path in files.items() if path}
+    more = ["", f"written: {', '.join(written.values())}"] if written else []
+    _tell(options, found.plain() | written, diff.text(found), *more)
+
+
+def restore(options: Namespace) -> None:
+    """Bring all files of a run back."""
+    from wscpml.serving import versions
+
+    with _shown(f"restoring {options.run}"):
+        found = versions.restore(options.run, options.directory)
+    summary = {"run": options.run, "directory": str(options.directory), **asdict(found)}
+    commit = f"; git commit {found.commit}, {found.tree}" if found.commit else ""
+    _tell(options, summary, f"{options.directory}: {found.files} files of {options.run}{commit}")
 
 
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:

@@ -1,10 +1,6 @@
 """The audit: which tags are probably wrong, as one page that needs nothing else."""
 
-from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,6 +10,7 @@ from scipy.stats import poisson
 
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.errors import UserError
+from wscpml.quality import page
 from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
 from wscpml.quality.issues import ranked
@@ -198,20 +195,9 @@ def calibration(audit: Audit) -> pd.DataFrame:
 
 def render(audit: Audit) -> str:
     """The page: HTML that asks for no other file and runs no script but its own."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FunctionLoader(_packaged),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"counted": counted, "percent": percent}
-    style, script = _packaged("audit.css"), _packaged("audit.js")
-    return environment.get_template("audit.html.j2").render(
+    return page.render(
+        "audit.html.j2",
+        "audit.js",
         audit=audit,
         summary=summary(audit),
         tables=[_tags(audit), _labels(audit), *_missing(audit)],
@@ -222,10 +208,6 @@ def render(audit: Audit) -> str:
         columns=COLUMNS,
         even=EVEN_ODDS,
         clear=CLEAR,
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
     )
 
 
@@ -261,16 +243,6 @@ def summary(audit: Audit) -> Summary:
     )
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and what it counts."""
-    return f"{number:,} {noun}" + "s" * (number != 1)
-
-
-def percent(share: float) -> str:
-    """A share for people; what is small is not told to be nothing."""
-    return "under 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
-
-
 def _undecided(audit: Audit) -> Array:
     return audit.decided.undecided(audit.candidates)
 
@@ -293,7 +265,8 @@ def _tags(audit: Audit) -> dict[str, Any]:
         listed["truth"] = np.array(["wrong", "right", "unknown"])[
             audit.truth[row, label].astype(int)
         ]
-    return _table("tags", listed, ("label_confidence", "ascending"), titles) | {
+    known = COLUMNS | {key: (title, "text") for key, title in titles.items()}
+    return page.table("tags", listed, known, ("label_confidence", "ascending")) | {
         "left_out": len(audit.issues) - len(listed)
     }
 
@@ -316,32 +289,7 @@ def _cut(text: str) -> str:
 
 def _labels(audit: Audit) -> dict[str, Any]:
     worst_first = by_label(audit).sort_values("noise_rate", ascending=False, kind="stable")
-    return _table("labels", worst_first, ("noise_rate", "descending"))
-
-
-def _table(
-    name: str,
-    table: pd.DataFrame,
-    sorted_by: tuple[str, str],
-    titles: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """A table as columns and rows of plain values; of numbers three digits, for people.
-
-    Columns that are not ours are text, and have the `titles` that they are given.
-    """
-    known = COLUMNS | {key: (title, "text") for key, title in (titles or {}).items()}
-    return {
-        "name": name,
-        "sorted": sorted_by,
-        "columns": [(column, *known[column]) for column in map(str, table)],
-        "rows": [list(map(_plain, row)) for row in table.itertuples(index=False, name=None)],
-    }
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
-    return None if np.isnan(value) else float(f"{value:.3g}")
+    return page.table("labels", worst_first, COLUMNS, ("noise_rate", "descending"))
 
 
 def _confused(audit: Audit) -> dict[str, Any]:
@@ -389,12 +337,3 @@ def _map(audit: Audit) -> dict[str, Any]:
         "points": list(zip(xy[: len(placed)], ids, *codes, strict=True)),
         "prototypes": xy[len(placed) :],
     }
-
-
-def _packaged(name: str) -> str:
-    """A file of the page's, from wherever the package is installed."""
-    return files("wscpml.quality").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

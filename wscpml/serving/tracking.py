@@ -27,7 +27,7 @@ from alembic.util import CommandError  # noqa: E402
 from filelock import FileLock  # noqa: E402
 from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
 from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
-from mlflow.entities import Metric, Param, RunTag  # noqa: E402
+from mlflow.entities import Metric, Param, Run, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.models import ModelSignature, set_model  # noqa: E402
 from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
@@ -43,8 +43,12 @@ from wscpml.errors import UserError  # noqa: E402
 from wscpml.serving import prediction  # noqa: E402
 from wscpml.serving.model import Model, load  # noqa: E402
 
+SQLITE = "sqlite:///"
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
 PACKAGE = Path(__file__).parents[1]
+NO_SUCH_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
+READ_AGAIN = "try again"
 TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
 
 
@@ -64,6 +68,8 @@ class Result(Summary):
 
     courses: Mapping[str, pd.DataFrame]  # first column: the step; the others: metrics
     files: Sequence[Path]
+    tables: Mapping[str, pd.DataFrame]  # that MLflow's pages show, by artifact
+    texts: Mapping[str, str]  # further artifacts
     model: Path | None  # a method may leave none
     example: Array | pd.DataFrame  # some rows as the model takes them
     dataset: str
@@ -78,7 +84,7 @@ def project_root() -> Path:
 
 def store_uri() -> str:
     """Where runs go: MLFLOW_TRACKING_URI, or else a SQLite file in the project."""
-    default = f"sqlite:///{(project_root() / 'mlflow.db').as_posix()}"
+    default = f"{SQLITE}{(project_root() / 'mlflow.db').as_posix()}"
     return os.environ.get("MLFLOW_TRACKING_URI") or default
 
 
@@ -138,12 +144,68 @@ def log_family(
     return started[0]
 
 
+def tags(run_id: str) -> dict[str, str]:
+    """The tags of a run."""
+    return dict(_run(run_id).data.tags)
+
+
+def download(run_id: str, paths: Sequence[str] | None, directory: Path) -> None:
+    """Put those artifacts of a run below a directory that it has; None: all."""
+    _run(run_id)
+    client = mlflow.MlflowClient()
+    with _failures_in_one_line(READ_AGAIN):
+        if paths is None:
+            client.download_artifacts(run_id, "", str(directory))
+            return
+        folders = {path.rpartition("/")[0] for path in paths}
+        there = {each.path for folder in folders for each in client.list_artifacts(run_id, folder)}
+        for path in there.intersection(paths):
+            target = directory / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            got = client.download_artifacts(run_id, path, str(target.parent))
+            Path(got).replace(target)  # MLflow may put it below its path once more
+
+
+def logged(experiment: str, tag: str, value: str) -> str | None:
+    """The id of the newest run of an experiment with such a tag, if there is one."""
+    experiment_id = prepare(experiment)
+    with _failures_in_one_line():
+        chosen = f"tags.`{tag}` = '{value}'"
+        found = mlflow.MlflowClient().search_runs([experiment_id], chosen, max_results=1)
+    return found[0].info.run_id if found else None
+
+
+def _run(run_id: str) -> Run:
+    store = store_uri()
+    if _is_missing(store):
+        raise UserError(f"run:{run_id}: there are no runs yet in {store}; `dvc repro` logs one")
+    with _failures_in_one_line(READ_AGAIN):
+        mlflow.set_tracking_uri(store)
+        try:
+            return mlflow.get_run(run_id)
+        except MlflowException as error:
+            if error.error_code in NO_SUCH_RUN:
+                raise UserError(
+                    f"run:{run_id}: MLflow has no such run; `make ui` shows those there are"
+                ) from None
+            raise
+
+
+def _is_missing(store: str) -> bool:
+    """Whether MLflow would have to create the store."""
+    return store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).exists()
+
+
 def _log(
     result: Result, model: Model | None, register_as: str | None, run_id: str, now: int
 ) -> None:
     _log_values(run_id, now, result)
     for file in result.files:
         mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
+    for path, table in result.tables.items():
+        mlflow.log_table(table, path)
+    for path, text in result.texts.items():
+        mlflow.log_text(text, path)
     mlflow.log_input(
         MetaDataset(  # type: ignore[abstract]
             CodeDatasetSource({}), name=result.dataset, digest=result.digest
@@ -253,8 +315,8 @@ def _experiment_id(name: str) -> str:
     Two processes that create the same SQLite store at once break it for good.
     """
     store = store_uri()
-    local = store.startswith("sqlite:///")
-    database = store.removeprefix("sqlite:///") if local else project_root() / "mlflow.db"
+    local = store.startswith(SQLITE)
+    database = store.removeprefix(SQLITE) if local else project_root() / "mlflow.db"
     with FileLock(f"{database}.lock"):
         found = mlflow.get_experiment_by_name(name)
         if found is not None:
@@ -268,7 +330,7 @@ def _has_server() -> bool:
 
 
 @contextmanager
-def _failures_in_one_line() -> Iterator[None]:
+def _failures_in_one_line(then: str = LOG_AGAIN) -> Iterator[None]:
     """A store that cannot be reached or refuses is the user's to mend."""
     try:
         yield
@@ -280,7 +342,7 @@ def _failures_in_one_line() -> Iterator[None]:
             address, reason = (text.replace(f"{login}@", "") for text in (address, reason))
         raise UserError(
             f"MLFLOW_TRACKING_URI: MLflow at {address} failed ({reason[:200]}); mend it, or set "
-            "another, and run `dvc repro` again: all stages before this one stay cached"
+            f"another, and {then}"
         ) from None
 
 

@@ -1,0 +1,2 @@
+
+for (const each of data.tables) table(each, `${each.name}.csv`);
