@@ -278,7 +278,7 @@ def _missing(audit: Audit) -> list[dict[str, Any]]:
     listed = audit.missing.head(MOST_LISTED)
     listed = listed.assign(instance=listed.instance.map(str), label=listed.label.map(str))
     return [
-        _table("missing", listed, ("probability", "descending"))
+        page.table("missing", listed, COLUMNS, ("probability", "descending"))
         | {"left_out": len(audit.missing) - len(listed)}
     ]
 

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from wscpml import artifacts
-from wscpml.datasets import readers
+from wscpml.datasets import table_files
 from wscpml.errors import UserError
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
@@ -108,7 +108,7 @@ def version(name: str) -> diff.Version:
                 path: artifacts.read(place / path) for path in LOCKS if (place / path).exists()
             }
             return _of(name, place / TABLE, locked(locks) if locks else None)
-    if Path(name).suffix in readers.TABLES:
+    if Path(name).suffix in (".csv", ".parquet"):
         if not Path(name).is_file():
             raise UserError(f"{name}: no such file")
         return _of(name, Path(name), None)
@@ -146,7 +146,7 @@ def locked_at(revision: str) -> Locked | None:
 
 def _of(name: str, path: Path, found: Locked | None) -> diff.Version:
     text = ["instance", "label", "decided"]
-    table = diff.candidates(readers.read_table(path, text), name)
+    table = diff.candidates(table_files.read(path, text), name)
     if found is None:
         return diff.Version(name, table)
     return diff.Version(name, table, found.settings, found.data, found.code)
