@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from wscpml import artifacts
@@ -145,11 +146,18 @@ def locked_at(revision: str) -> Locked | None:
 
 
 def _of(name: str, path: Path, found: Locked | None) -> diff.Version:
-    text = ["instance", "label", "decided"]
-    table = diff.candidates(table_files.read(path, text), name)
+    table = diff.candidates(_table(path), name)
     if found is None:
         return diff.Version(name, table)
     return diff.Version(name, table, found.settings, found.data, found.code)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """A table of candidates; what is in DVC's cache is Parquet, and has no ending."""
+    if path.suffix:
+        return table_files.read(path, ["instance", "label", "decided"])
+    with table_files.told_if_unreadable(path):
+        return pd.read_parquet(path)
 
 
 def git(*command: str) -> str | None:
