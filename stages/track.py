@@ -2,17 +2,25 @@
 
 import os
 import re
-import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from stages import run
 from wscpml import artifacts
-from wscpml.arrays import to_dense
-from wscpml.serving import tracking
+from wscpml.arrays import EVEN_ODDS, to_dense
+from wscpml.errors import UserError
+from wscpml.quality import diff
+from wscpml.serving import tracking, versions
+from wscpml.serving.dvc_cache import Cache
+from wscpml.serving.versions import Locked, flat
 from wscpml.settings import Settings
+
+SHOWN = versions.FOR_MLFLOW
 
 STAGES = "models"  # of WSC-PML's own
 FILES = [
@@ -29,6 +37,7 @@ FILES = [
     "metrics/evaluation.json",
     "metrics/overview.png",
     "metrics/audit.html",
+    "metrics/code.json",
 ]
 RAW = Path("data/prepared/raw.parquet")  # some rows, where columns were encoded
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
@@ -36,47 +45,81 @@ DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
 SHARED = {  # by all methods
     "method", "seed", "dataset", "split", "noise", "review", "evaluation", "tracking",
 }  # fmt: skip
+NAMED = (
+    "method",
+    "dataset.name",
+    "dataset.features",
+    "noise.kind",
+    "noise.candidates",
+    "noise.rate",
+)
+MOST_NAMED = 3  # differences in a run's name
+MOST_LABELS = 100  # that have metrics of their own, the most frequent ones
+MOST_ROWS = 1000  # of the table in MLflow's pages
+MOST_COPIED = 1 << 20  # bytes of a person's file that DVC does not keep
+MOST_CHANGED = 5  # files that the tag about the tree names
 
 
 def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
     own, made = settings.has_stages, Path("models", settings.method)
-    files = [*FILES, f"{made}/params.yaml"]
+    files = [*FILES, f"{made}/params.yaml", *sources(settings)]
     files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else []
     files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
     decided = len(artifacts.read(DECISIONS[0])) > 0
     files += DECISIONS if decided else []
-    hashes = dvc_hashes([name for name in files if name.endswith(".lock")])
+    found = versions.locked(
+        {name: artifacts.read(name) for name in files if name in versions.LOCKS}
+    )
     names, parameters = (
         artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
     )
     features = artifacts.read_matrix("data/prepared", "features")
+    table = artifacts.read(versions.TABLE)
+    head = versions.git("rev-parse", "--short", "HEAD")
+    before = versions.locked_at(head) if head else None
+    difference = since(head, table, found) if head else None
+
     measured = flat(artifacts.read("metrics/evaluation.json"))
-    measured |= flat({"noise": artifacts.read("metrics/noise.json")})
+    measured |= flat({"candidates": artifacts.read("metrics/noise.json")})
+    if difference:
+        counts = asdict(difference.summary)
+        measured |= {
+            f"labels.{name}": counts[name] for name in ("flipped", "added", "gone", "moved")
+        }
+    labels = artifacts.read("metrics/per_label.csv")
+    often = table.label.value_counts().reindex(labels.label, fill_value=0).to_numpy()
+    listed = np.sort(np.argsort(-often, kind="stable")[:MOST_LABELS])
+    of_labels = {"label_average_precision": labels.average_precision}
     if own:
         judged = artifacts.read(made / "noise.json")
         measured |= {f"noise_seen.{name}": judged[name] for name in JUDGED}
-    labels = artifacts.read("metrics/per_label.csv")
-    for label, value in zip(labels.label, labels.average_precision, strict=True):
-        name = metric_name(f"label_average_precision.{label}")
-        while name in measured:  # R&B and R/B are one to MLflow
-            name += "_"
-        measured[name] = value
+        of_labels["label_noise_rate"] = artifacts.read(made / "noise_rates.csv").noise_rate
+    for prefix, values in of_labels.items():
+        measured |= named(prefix, labels.label.to_numpy()[listed], values.to_numpy()[listed])
     courses = {name: artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")}
+    objective = courses["iterations"].objective
+    courses["iterations"]["objective_per_candidate"] = objective / max(len(table), 1)
     result = tracking.Result(
-        name=run_name(settings, "candidates" in names["given"], os.environ.get("DVC_EXP_NAME")),
+        name=run_name(
+            settings,
+            "candidates" in names["given"],
+            found,
+            before,
+            os.environ.get("DVC_EXP_NAME"),
+        ),
         params=flat(settings.model_dump(include=SHARED))
         | flat(parameters if own else {settings.method: parameters}),
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
-        tags=tags(hashes, decided),
+        tags=tags(found, before, settings.tracking.experiment),
         files=[Path(name) for name in files],
-        tables={},
-        texts={},
+        tables={f"{SHOWN}/pseudo_labels.json": shown(table, difference)},
+        texts=told(difference) if difference else {},
         model=made / "classifier" if own else None,
         example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
         dataset=settings.dataset.title,
-        digest=hashes["data/prepared"].removesuffix(".dir"),
+        digest=found.outs["data/prepared"].removesuffix(".dir"),
         sizes={
             "instances": features.shape[0],
             "features": features.shape[1],
@@ -87,14 +130,123 @@ def track(settings: Settings) -> None:
     artifacts.write("metrics/run.json", {"run_id": run_id})
 
 
-def run_name(settings: Settings, noise_is_given: bool, experiment: str | None) -> str:
-    """What tells runs apart in MLflow's table, with the name that `dvc exp show` has for it."""
-    chosen, added = settings.clustering, settings.noise
-    weights = f" alpha={chosen.alpha:g} beta={chosen.beta:g}" if settings.has_stages else ""
+def sources(settings: Settings) -> list[str]:
+    """What leads back to a person's own files: DVC's notes of them, and small ones themselves."""
+    notes = sorted(each.as_posix() for each in Path("data").rglob("*.dvc"))
+    kept = versions.kept_by_dvc(Path())
+    given = flat(settings.model_dump())
+    named = [str(given[key]) for key in versions.SOURCES if given[key]]
+    small = [
+        path
+        for path in dict.fromkeys(named)
+        if not any(f"{path}/".startswith(f"{each}/") for each in kept)
+        and Path(path).stat().st_size <= MOST_COPIED
+    ]
+    return notes + small
+
+
+def since(head: str, table: pd.DataFrame, found: Locked) -> diff.Difference | None:
+    """What changed since the last commit, if that is known; says so to people."""
+    try:
+        old = versions.committed(head, Cache(), remote=False)
+        new = diff.Version(
+            versions.WORKSPACE,
+            diff.candidates(table, versions.TABLE),
+            found.settings,
+            found.data,
+            found.code,
+        )
+        difference = diff.compare(old, new)
+    except UserError as mistake:
+        why = str(mistake).partition(";")[0]
+        print(f"the labels are not compared with those of the last commit: {why}", file=sys.stderr)
+        return None
+    counts = difference.summary
+    print(
+        f"{counts.flipped} decisions flipped since commit {head}, {counts.added} tags added, "
+        f"{counts.gone} gone: `wscpml diff {head} workspace` tells which"
+    )
+    return difference
+
+
+def told(difference: diff.Difference) -> dict[str, str]:
+    """The difference as artifacts."""
+    return {
+        f"{SHOWN}/changes.csv": difference.changes.to_csv(index=False, lineterminator="\n"),
+        f"{SHOWN}/changes.html": diff.render(difference),
+    }
+
+
+def shown(table: pd.DataFrame, difference: diff.Difference | None) -> pd.DataFrame:
+    """The pseudo-labels for MLflow's pages: those that flipped, then the most suspicious."""
+    ours = diff.candidates(table, versions.TABLE)
+    ours["decision"] = np.where(ours.confidence >= EVEN_ODDS, "keep", "drop")
+    ours["change"] = ""
+    if difference:
+        changed = difference.changes.set_index(diff.PAIR).change
+        every = pd.MultiIndex.from_frame(ours[diff.PAIR])
+        ours["change"] = changed.reindex(every).fillna("").to_numpy()
+    flipped = ours.change.isin(diff.FLIPS)
+    order = np.lexsort((ours.confidence, ~flipped))[:MOST_ROWS]
+    columns = [*diff.PAIR, "change", "decision", "confidence", "decided"]
+    return ours[columns].iloc[order].round({"confidence": 4}).reset_index(drop=True)
+
+
+def run_name(
+    settings: Settings,
+    noise_is_given: bool,
+    found: Locked,
+    before: Locked | None,
+    experiment: str | None,
+) -> str:
+    """What tells runs apart in MLflow's table: what differs from the last commit, then the rest.
+
+    It ends with the version of the data, and the name that `dvc exp show` has for it.
+    """
+    added = settings.noise
     noise = f"-{added.candidates}" if added.kind == "pad" else f" {added.kind} {added.rate:g}"
     noise = "" if noise_is_given else noise
-    suffix = f" ({experiment})" if experiment else ""
-    return f"{settings.method} {settings.dataset.title}{noise}{weights}{suffix}"
+    differs = differing(found, before) if before else []
+    parts = [
+        f"{', '.join(differs)} |" if differs else "",
+        f"{settings.method} {settings.dataset.title}{noise}",
+        f"@{found.outs['data/prepared'][:7]}",
+        f"({experiment})" if experiment else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def differing(found: Locked, before: Locked) -> list[str]:
+    """The first of what differs, in words, without what every name tells."""
+    both = found.settings.keys() & before.settings.keys()
+    settings = {
+        name: found.settings[name]
+        for name in found.settings
+        if name in both and name not in NAMED and found.settings[name] != before.settings[name]
+    }
+    words = [f"{name}={value}" for name, value in settings.items()]
+    data = diff.differing(before.data, found.data)
+    words += ["new data"] if "data/prepared" in data else []
+    words += ["new decisions"] if DECISIONS[0] in data and "data/prepared" not in data else []
+    stages = [
+        name.removeprefix("stages.")
+        for name in diff.differing(before.code, found.code)
+        if name in before.code and name in found.code
+    ]
+    words += [f"new code of {stages[0]}"] if stages and not words else []
+    more = len(words) - MOST_NAMED
+    return words[:MOST_NAMED] + ([f"{more} more"] if more > 0 else [])
+
+
+def named(prefix: str, labels: Iterable[str], values: Iterable[float]) -> dict[str, float]:
+    """A metric for each label."""
+    found: dict[str, float] = {}
+    for label, value in zip(labels, values, strict=True):
+        name = metric_name(f"{prefix}.{label}")
+        while name in found:  # R&B and R/B are one to MLflow
+            name += "_"
+        found[name] = value
+    return found
 
 
 def metric_name(text: str) -> str:
@@ -102,41 +254,36 @@ def metric_name(text: str) -> str:
     return re.sub(r"[^\w\-. :]", "_", text)
 
 
-def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested sections as one level of dotted names."""
-    items: dict[str, Any] = {}
-    for key, value in nested.items():
-        items |= (
-            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
-    return items
+def tags(found: Locked, before: Locked | None, experiment: str) -> dict[str, str]:
+    """The way from the run back to code and data: the hash of each output, and the commit.
 
-
-def dvc_hashes(locks: list[str]) -> dict[str, str]:
-    """DVC's hash of every output so far, by path: what `dvc checkout` can bring back."""
-    stages = [stage for lock in locks for stage in artifacts.read(lock)["stages"].values()]
-    return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
-
-
-def tags(hashes: dict[str, str], decided: bool) -> dict[str, str]:
-    """The way from the run back to code and data."""
-    versions = {
-        "dvc.data": hashes["data/prepared"],
-        "dvc.candidates": hashes["data/candidates.npy"],
-        "dvc.pseudo_labels": hashes["data/pseudo_labels.parquet"],
-        "dvc.decisions": hashes[DECISIONS[0]] if decided else "",
-        "dvc.model": hashes.get("models/wsc-pml/classifier", ""),
+    And the run that logged the result which this one was compared with, if there is one.
+    """
+    about = {f"dvc.{path}": known for path, known in found.outs.items()}
+    known = before.outs.get(versions.TABLE) if before else None
+    parent = tracking.logged(experiment, f"dvc.{versions.TABLE}", known) if known else None
+    about |= {
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
-        "git.commit": git("rev-parse", "--verify", "HEAD"),
-        "git.changed": git("status", "--porcelain", "--untracked-files=no") and "yes",
+        "git.commit": versions.git("rev-parse", "--verify", "HEAD") or "",
+        "git.tree": tree(found),
+        "labels.compared_with": parent or "",
     }
-    return {name: value for name, value in versions.items() if value}
+    return {name: value for name, value in about.items() if value}
 
 
-def git(*command: str) -> str:
-    """What a git command says, or nothing where it fails."""
-    done = subprocess.run(["git", *command], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
+def tree(found: Locked) -> str:
+    """Whether all that the pipeline reads is as in the commit, or what is not."""
+    changed = versions.git("-c", "core.quotepath=off", "diff", "--name-only", "--relative", "HEAD")
+    new = versions.git("-c", "core.quotepath=off", "ls-files", "--others", "--exclude-standard")
+    if changed is None or new is None:
+        return ""
+    paths = [*changed.splitlines(), *new.splitlines()]
+    made = {*found.outs, *versions.LOCKS}
+    others = [path for path in paths if path not in made]
+    if not others:
+        return "clean"
+    more = len(others) - MOST_CHANGED
+    return "changed: " + ", ".join(others[:MOST_CHANGED]) + (f", {more} more" if more > 0 else "")
 
 
 if __name__ == "__main__":

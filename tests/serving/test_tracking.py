@@ -16,8 +16,10 @@ from wscpml import artifacts, settings
 from wscpml.algorithm import features
 from wscpml.algorithm.network import Network
 from wscpml.errors import UserError
+from wscpml.quality import diff
 from wscpml.serving import tracking
 from wscpml.serving.model import Model
+from wscpml.serving.versions import Locked
 
 
 @pytest.fixture
@@ -158,6 +160,7 @@ def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monk
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     tracking.open_pages(port)
+    assert capsys.readouterr().out == f"The runs: http://127.0.0.1:{port}/#/experiments\n"
     command = started.pop()
     assert command[:3] == ["-m", "mlflow", "ui"]
     assert command[3:5] == ["--backend-store-uri", f"sqlite:///{store}/mlflow.db"]
@@ -195,11 +198,61 @@ def test_nested_settings_become_dotted_names():
     assert track.flat({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
 
 
-def test_a_run_is_named_by_what_tells_it_apart():
+def a_lock(data="1234567890", decided="0", code="0", **settings) -> Locked:
+    hashes = {"data/prepared": data, "data/decided.parquet": decided}
+    return Locked(hashes, settings, hashes, {"stages.judge_labels": code, "stages.cluster": "0"})
+
+
+def test_a_run_is_named_by_what_differs_from_the_last_commit_and_by_its_data():
     committed = settings.load(ROOT / "params.yaml")
-    assert track.run_name(committed, False, None) == "wsc-pml yeast-9 alpha=10 beta=10"
+    before = a_lock(**{"clustering.alpha": 10, "method": "wsc-pml", "seed": 0})
+
+    def name(found, before=before, experiment=None, chosen=committed):
+        return track.run_name(chosen, False, found, before, experiment)
+
+    same = "wsc-pml yeast-9 @1234567"
+    assert name(before, None) == name(before) == same
+    assert name(a_lock(**{"clustering.alpha": 1})) == f"clustering.alpha=1 | {same}"
+    assert name(a_lock(decided="1")) == f"new decisions | {same}"
+    assert name(a_lock(code="1")) == f"new code of judge_labels | {same}"
+    assert name(a_lock("7654321", seed=1), experiment="gauge-here") == (
+        "seed=1, new data | wsc-pml yeast-9 @7654321 (gauge-here)"
+    )
     other = committed.model_copy(update={"method": "pml-ni"})
-    assert track.run_name(other, True, "gauge-here") == "pml-ni yeast (gauge-here)"
+    assert name(a_lock(method="pml-ni"), chosen=other) == "pml-ni yeast-9 @1234567"
+    many = {f"k{i}": 0 for i in range(5)}
+    found = name(a_lock(**dict.fromkeys(many, 1)), a_lock(**many))
+    assert found == f"k0=1, k1=1, k2=1, 2 more | {same}"
+
+
+def test_metrics_of_labels_that_mlflow_takes_for_one_keep_their_names_apart():
+    found = track.named("rate", ["R&B", "R/B"], [0.1, 0.2])
+    assert found == {"rate.R_B": 0.1, "rate.R_B_": 0.2}
+
+
+def test_the_table_for_the_pages_begins_with_what_flipped_and_is_bounded(monkeypatch):
+    table = pd.DataFrame(
+        {"instance": list("abcd"), "label": "rock", "label_confidence": [0.1, 0.9, 0.6, 0.3]}
+    )
+    old = diff.candidates(table.assign(label_confidence=[0.1, 0.2, 0.6, 0.3]), "old")
+    new = diff.Version("new", diff.candidates(table, "new"))
+    difference = diff.compare(diff.Version("old", old), new)
+    found = track.shown(table, difference)
+    assert found.instance.tolist() == ["b", "a", "d", "c"]
+    assert found.change.tolist() == ["kept", "", "", ""]
+    assert found.decision.tolist() == ["keep", "drop", "drop", "keep"]
+    monkeypatch.setattr(track, "MOST_ROWS", 2)
+    assert track.shown(table, None).instance.tolist() == ["a", "d"]
+
+
+def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
+    assert tracking.logged("none", "dvc.data/x", "1") is None
+    made = replace(a_result(store / "model", tags={"dvc.data/x": "1"}), model=None)
+    run_id = tracking.log_run(made, "none")
+    assert tracking.logged("none", "dvc.data/x", "1") == run_id
+    assert tracking.logged("none", "dvc.data/x", "2") is None
+    place = mlflow.get_run(run_id).info.experiment_id
+    assert tracking._page_of_runs() == f"/experiments/{place}/runs"
 
 
 def test_a_model_is_registered_if_it_is_to_be(store):

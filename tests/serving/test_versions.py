@@ -180,6 +180,9 @@ def test_a_revision_or_workspace_without_a_result_is_told(results):
     assert failure("diff", "nothing", "v1") == (
         "nothing: has no result: its dvc.lock does not name data/pseudo_labels.parquet"
     )
+    Path("dvc.lock").write_text("<<<<<<< HEAD\nschema: '2.0'\n")
+    results.commit("conflict")
+    assert failure("diff", "conflict", "v1").startswith("conflict: its dvc.lock is no YAML")
     Path(versions.TABLE).unlink()
     assert failure("diff", "v1", "workspace").startswith("workspace: ")
 

@@ -1,7 +1,10 @@
 """Raw data through the real pipeline, and their versions, as the README tells it."""
 
 import json
+import re
 import shutil
+from io import BytesIO
+from pathlib import Path
 
 import mlflow
 import numpy as np
@@ -10,26 +13,30 @@ import pytest
 import yaml
 from scipy.io import savemat
 
-from tests.conftest import STAGES, Project
+from tests.conftest import ROOT, STAGES, Project
 from wscpml.datasets.files import digest
 from wscpml.datasets.registry import REGISTRY
+from wscpml.serving import versions
 
 
 def songs(n: int) -> pd.DataFrame:
-    """Songs whose tags follow their features, with some tags too many; columns of every kind."""
+    """The first of 100 songs whose tags follow their features, with many tags too many.
+
+    They have columns of every kind.
+    """
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3)).round(3)
-    tagged = (X > 0.3) | (rng.random(X.shape) < 0.2)
+    X = rng.normal(size=(100, 3)).round(3)
+    tagged = (X > 0.3) | (rng.random(X.shape) < 0.5)
     names = np.array(["rock", "R&B", "NA"])
     table = pd.DataFrame(np.where(rng.random(X.shape) < 0.05, np.nan, X), columns=NUMBERS)
-    table.insert(0, "song", [f"song {i}" for i in range(n)])
+    table.insert(0, "song", [f"song {i}" for i in range(100)])
     words = np.array(["loud guitars", "a slow groove", "something else"])
     return table.assign(
-        country=rng.choice(["Mali", "France"], n),
-        released=[f"20{i % 24:02}-05-{1 + i % 28:02}" for i in range(n)],
+        country=rng.choice(["Mali", "France"], 100),
+        released=[f"20{i % 24:02}-05-{1 + i % 28:02}" for i in range(100)],
         about=[f"{' and '.join(words[row > 0.3])}, take {i}" for i, row in enumerate(X)],
         tags=[";".join(names[row]) for row in tagged],
-    )
+    ).head(n)
 
 
 NUMBERS = ["tempo", "loudness", "pitch"]
@@ -48,8 +55,33 @@ def project(clone: Project) -> Project:
     return clone
 
 
-def write(project: Project, n: int) -> None:
-    songs(n).to_csv(project.path / "data/own/songs.csv", index=False)
+def write(project: Project, n: int, corrected: int = 0) -> None:
+    """Write songs; from the first of them with two tags, somebody has taken the last tag off."""
+    table = songs(n)
+    many = table.index[table.tags.str.contains(";")][:corrected]
+    table.loc[many, "tags"] = table.tags[many].str.rsplit(";", n=1).str[0]
+    table.to_csv(project.path / "data/own/songs.csv", index=False)
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, dict[str, bytes]]:
+    """What the files of each run were, by its id."""
+    return {}
+
+
+def keep(project: Project, kept: dict[str, dict[str, bytes]]) -> str:
+    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
+    paths = [project.path / f"data/{name}" for name in ("own/songs.csv", "candidates.npy")]
+    paths += [project.path / f"data/{name}.parquet" for name in ("pseudo_labels", "decided")]
+    for folder in ("data/prepared", "models/wsc-pml/classifier"):
+        paths += [each for each in (project.path / folder).rglob("*") if each.is_file()]
+    kept[run_id] = {p.relative_to(project.path).as_posix(): p.read_bytes() for p in paths}
+    return run_id
+
+
+def run_of(project: Project, run_id: str):
+    mlflow.set_tracking_uri(f"sqlite:///{project.path}/mlflow.db")
+    return mlflow.get_run(run_id)
 
 
 def commit(project: Project, message: str) -> None:
@@ -61,7 +93,7 @@ def result(project: Project) -> pd.DataFrame:
     return pd.read_csv(project.path / "data/pseudo_labels.csv", keep_default_na=False)
 
 
-def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
+def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project, kept):
     assert project.repro() == STAGES[1:]
     found = result(project)
     expected = [
@@ -72,7 +104,16 @@ def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project):
     ]
     assert sorted(zip(found.instance, found.label, strict=True)) == sorted(expected)
     assert found.F.between(0, 1).all()
+    run = run_of(project, keep(project, kept))
+    assert run.data.tags["git.tree"].startswith("changed: ")
+    assert "labels.flipped" not in run.data.metrics  # the last commit has another data set
+    told = {name: run.data.metrics[f"labels.{name}"] for name in ("tags", "suspicious")}
+    assert told == {"tags": len(found), "suspicious": (found.label_confidence < 0.5).sum()}
+    rates = {n for n in run.data.metrics if n.startswith("label_noise_rate.")}
+    assert rates == {f"label_noise_rate.{tag}" for tag in ("rock", "R_B", "NA")}
+    assert not run.data.params.keys() & run.data.metrics.keys()
     commit(project, "80 songs")
+    project.run("git", "tag", "songs-80")
 
 
 def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(project):
@@ -101,22 +142,69 @@ def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(proje
         (project.path / name).unlink()
 
 
-def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project):
+def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project, kept):
     first = (project.path / "data/own/songs.csv").read_bytes(), result(project)
     assert "up to date" in project.run("dvc", "status", "dvc.yaml").stdout
-    write(project, 100)
+    write(project, 100, corrected=5)
     status = project.run("dvc", "status").stdout
     assert "data/own/songs.csv" in status
     assert "prepare:" in status
+    project.run("dvc", "add", "data/own/songs.csv")
+    commit(project, "more songs")
     assert project.repro() == STAGES[1:]
     assert result(project).instance.nunique() > first[1].instance.nunique()
+    run = run_of(project, keep(project, kept))
+    assert run.data.tags["git.tree"] == "clean"
+    assert run.info.run_name.startswith("new data | wsc-pml data/own/songs.csv @")
     commit(project, "100 songs")
+    project.run("git", "tag", "songs-100")
 
-    project.run("git", "checkout", "--quiet", "HEAD~1")
+    project.run("git", "checkout", "--quiet", "songs-80")
     project.run("dvc", "checkout")
     assert (project.path / "data/own/songs.csv").read_bytes() == first[0]
     pd.testing.assert_frame_equal(result(project), first[1])
     assert project.repro() == []
+
+
+def test_which_labels_changed_is_told_by_the_command_in_its_page_and_in_mlflow(
+    project, kept, tmp_path
+):
+    command = ["wscpml", "diff", "songs-80", "songs-100"]
+    files = [str(tmp_path / f"changes.{kind}") for kind in ("html", "csv")]
+    done = project.run(*command, "--html", files[0], "-o", files[1])
+    changes = pd.read_csv(files[1], keep_default_na=False)
+    old, new = (
+        pd.read_parquet(BytesIO(files["data/pseudo_labels.parquet"]))
+        for files in list(kept.values())[:2]
+    )
+    flipped = changes.change.isin(["kept", "dropped"]).sum()
+    assert (changes.change == "gone").sum() == 5
+    assert flipped > 0
+
+    run_id = list(kept)[1]
+    run = run_of(project, run_id)
+    assert run.data.metrics["labels.flipped"] == flipped
+    assert run.data.metrics["labels.gone"] == 5
+    assert run.data.tags["labels.compared_with"] == next(iter(kept))
+    shown = mlflow.artifacts.load_dict(f"runs:/{run_id}/labels/pseudo_labels.json")
+    table = pd.DataFrame(shown["data"], columns=shown["columns"])
+    assert table.change.isin(["kept", "dropped"]).sum() == flipped
+    assert len(table) == len(new)
+    there = {
+        each.path for each in mlflow.artifacts.list_artifacts(run_id=run_id, artifact_path="labels")
+    }
+    assert {"labels/changes.csv", "labels/changes.html"} <= there
+    assert f"<b>{flipped}</b> flipped" in Path(files[0]).read_text()
+
+    page = (ROOT / "docs/how-to/versions.md").read_text()
+    (block,) = re.findall(r"^\$ wscpml diff songs-80 songs-100\n(.*?)^```", page, re.DOTALL | re.M)
+    now = done.stdout.partition("\n\nwritten:")[0] + "\n"
+    assert now.startswith(f"songs-80:  {old.instance.nunique()} instances, {len(old)} tags")
+    numbers = re.compile(r"\d+")
+    assert numbers.sub("#", now).split() == numbers.sub("#", block).split(), now
+    # Another processor may round differently, and flip a tag or two.
+    told, found = (np.array(numbers.findall(each), int) for each in (block, now))
+    np.testing.assert_allclose(found, told, atol=3, err_msg=now)
 
 
 def decide(project: Project, text: str) -> None:
@@ -125,7 +213,7 @@ def decide(project: Project, text: str) -> None:
     project.run("dvc", "add", "data/decisions/decisions.csv")
 
 
-def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project):
+def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project, kept):
     before = result(project)
     first = before.iloc[0]
     decide(project, f"{first.instance},{first.label},false,\n")
@@ -141,14 +229,16 @@ def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project)
     found = result(project)
     assert found.decided.tolist() == ["false"] + [""] * (len(before) - 1)
     assert (found.label_confidence == 0).tolist() == (found.decided == "false").tolist()
-    mlflow.set_tracking_uri(f"sqlite:///{project.path}/mlflow.db")
-    run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
-    run = mlflow.get_run(run_id)
+    run_id = keep(project, kept)
+    run = run_of(project, run_id)
+    assert "params.yaml" in run.data.tags["git.tree"]
+    assert "new decisions" in run.info.run_name
+    assert run.data.metrics["labels.decided_share"] == 1 / len(found)
     agreed = before.label_confidence[0] < 0.5
     assert run.data.metrics["decisions.count"] == 1
     assert run.data.metrics["decisions.agreement"] == agreed
     lock = yaml.safe_load((project.path / "dvc.lock").read_text())["stages"]["collect_decisions"]
-    assert run.data.tags["dvc.decisions"] == lock["outs"][1]["md5"]
+    assert run.data.tags["dvc.data/decided.parquet"] == lock["outs"][1]["md5"]
     kept = mlflow.artifacts.list_artifacts(run_id=run_id, artifact_path="data")
     assert "data/decided.parquet" in [each.path for each in kept]
     commit(project, "one decision")
@@ -165,6 +255,20 @@ def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project)
     project.run("dvc", "checkout")
     pd.testing.assert_frame_equal(result(project), found)
     assert project.repro() == []
+
+
+def test_the_files_of_any_run_come_back_to_the_byte(project, kept, tmp_path, monkeypatch):
+    monkeypatch.chdir(project.path)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", project.env["DVC_SITE_CACHE_DIR"])
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{project.path}/mlflow.db")
+    assert len(kept) == 3
+    trees = []
+    for run_id, files in kept.items():
+        place = tmp_path / run_id
+        trees.append(versions.restore(f"run:{run_id}", place).tree.partition(":")[0])
+        assert {path: (place / path).read_bytes() for path in files} == files
+    assert trees == ["changed", "clean", "changed"]
+    assert (place / "data/decisions/decisions.csv").read_text().startswith("instance,label")
 
 
 def test_a_mistake_in_the_data_is_one_clear_line(project):

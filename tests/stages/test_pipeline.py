@@ -96,7 +96,8 @@ def test_another_method_runs_without_the_stages_of_ours_and_the_way_back_is_cach
     found = runs(project).set_index("run_id")
     (run_id,) = set(found.index) - known
     run = mlflow.get_run(run_id)
-    assert run.info.run_name == "pml-ni yeast-9"
+    data = run.data.tags["dvc.data/prepared"]
+    assert run.info.run_name == f"pml-ni yeast-9 @{data[:7]}"
     assert run.info.experiment_id == found.experiment_id.iloc[-1]
     assert {"method": "pml-ni", "pml-ni.lam": "10.0", "noise.candidates": "9"}.items() <= (
         run.data.params.items()
@@ -106,8 +107,14 @@ def test_another_method_runs_without_the_stages_of_ours_and_the_way_back_is_cach
     course = pd.read_csv(project.path / "metrics/iterations.csv")
     points = mlflow.MlflowClient().get_metric_history(run_id, "iterations.objective")
     assert [point.value for point in points] == course.objective.tolist()
-    assert "dvc.pseudo_labels" in run.data.tags
-    assert "dvc.model" not in run.data.tags
+    points = mlflow.MlflowClient().get_metric_history(run_id, "iterations.objective_per_candidate")
+    tags = run.data.metrics["labels.tags"]
+    assert [point.value for point in points] == (course.objective / tags).tolist()
+    assert "dvc.data/pseudo_labels.parquet" in run.data.tags
+    assert not [name for name in run.data.tags if name.startswith("dvc.models")]
+    assert run.data.tags["git.tree"] == "changed: params.yaml"
+    assert run.data.tags["labels.compared_with"] in known
+    assert run.data.metrics["labels.added"] == 0 < run.data.metrics["labels.flipped"]
     assert not run.outputs.model_outputs
 
     project.run("git", "checkout", "params.yaml")
@@ -176,16 +183,13 @@ def test_versions_come_back_by_git_and_dvc_or_from_the_mlflow_run(project, tmp_p
     project.run("dvc", "get", ".", table, "--rev", "alpha-1", "--out", str(old))
     assert hashlib.sha256(old.read_bytes()).hexdigest() == second[table] != first[table]
 
-    mlflow.artifacts.download_artifacts(
-        run_id=run_id,
-        artifact_path="dvc.lock",
-        dst_path=str(project.path),
-        tracking_uri=store(project),
-    )
-    project.run("dvc", "checkout", "apply_method", "evaluate")
-    assert digests(project)[table] == second[table]
-    project.run("git", "checkout", "dvc.lock")
-    project.run("dvc", "checkout")
+    project.run("wscpml", "restore", f"run:{run_id}", str(tmp_path / "then"))
+    restored = digests(Project(tmp_path / "then", project.env))
+    expected = {name for name in second if not name.endswith("run.json")}
+    others = {name for name in expected if name.endswith(("README.md", "params.yaml", ".lock"))}
+    assert {name: restored[name] for name in expected - others} == {
+        name: second[name] for name in expected - others
+    }
     assert digests(project) == first
 
 
@@ -332,8 +336,9 @@ def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
     }
     head = project.run("git", "rev-parse", "HEAD").stdout.strip()
     assert run.data.tags["git.commit"] == head
-    assert run.data.tags["dvc.pseudo_labels"] == hashes["data/pseudo_labels.parquet"]
-    assert run.data.tags["dvc.model"] == hashes["models/wsc-pml/classifier"]
+    assert run.data.tags["git.tree"] == "clean"
+    made = {name: value for name, value in hashes.items() if name != "metrics/run.json"}
+    assert {f"dvc.{name}": value for name, value in made.items()}.items() <= run.data.tags.items()
     table = (project.path / "data/pseudo_labels.parquet").read_bytes()
     assert hashes["data/pseudo_labels.parquet"] == hashlib.md5(table).hexdigest()
     (data,) = run.inputs.dataset_inputs

@@ -359,12 +359,26 @@ def _refuse_taken(port: str) -> None:
             ) from None
 
 
+def _page_of_runs() -> str:
+    """Where MLflow's pages have the runs that were logged last; its first page has none."""
+    if _is_missing(store_uri()):
+        return "/experiments"
+    with _failures_in_one_line(READ_AGAIN):
+        mlflow.set_tracking_uri(store_uri())
+        every = [each.experiment_id for each in mlflow.search_experiments()]
+        newest = mlflow.MlflowClient().search_runs(
+            every, max_results=1, order_by=["attributes.start_time DESC"]
+        )
+    return f"/experiments/{newest[0].info.experiment_id}/runs" if newest else "/experiments"
+
+
 def open_pages(port: str = "5000") -> None:
     """Serve MLflow's pages on loopback, or say that a server of its own has them."""
     if _has_server():
         print("The runs are on the server that MLFLOW_TRACKING_URI names: open it in a browser")
         return
     _refuse_taken(port)
+    print(f"The runs: http://127.0.0.1:{port}/#{_page_of_runs()}", flush=True)
     command = ["-m", "mlflow", "ui", "--backend-store-uri", store_uri(), "--host", "127.0.0.1"]
     os.execv(sys.executable, [sys.executable, *command, "--port", port])
 

@@ -92,12 +92,12 @@ def version(name: str) -> diff.Version:
     That is a file (.csv or .parquet), `workspace`, `run:ID` of MLflow, or else a git revision.
     """
     if name == WORKSPACE:
-        locks = {path: artifacts.read(path) for path in LOCKS if Path(path).exists()}
-        if not locks or not Path(TABLE).exists():
+        if not Path(LOCKS[0]).exists() or not Path(TABLE).exists():
             raise UserError(
                 f"{WORKSPACE}: {Path.cwd()} has no result, {TABLE}; run from the project's root, "
                 "after `dvc repro`"
             )
+        locks = {path: artifacts.read(path) for path in LOCKS if Path(path).exists()}
         return _of(name, Path(TABLE), locked(locks))
     if name.startswith(RUN):
         with tempfile.TemporaryDirectory() as directory:
@@ -141,7 +141,10 @@ def locked_at(revision: str) -> Locked | None:
             f"{WORKSPACE!r}"
         )
     texts = {path: git("show", f"{revision}:./{path}") for path in LOCKS}
-    locks = {path: yaml.safe_load(text) for path, text in texts.items() if text}
+    try:
+        locks = {path: yaml.safe_load(text) for path, text in texts.items() if text}
+    except yaml.YAMLError:
+        raise UserError(f"{revision}: its dvc.lock is no YAML; was a conflict committed?") from None
     return locked(locks) if LOCKS[0] in locks else None
 
 
