@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from io import StringIO
 from pathlib import Path
 
@@ -296,10 +297,12 @@ def server(tmp_path):
                 break
         else:
             pytest.fail("".join(said))
+        # A line for each request: were they not read, the pipe would be full and the server wait.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.communicate()
+        process.wait()
 
 
 def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
