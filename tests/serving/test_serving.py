@@ -56,6 +56,8 @@ def logged(directory, fitted):
             tags={},
             courses={},
             files=[],
+            tables={},
+            texts={},
             model=directory / "model",
             example=np.zeros((2, 8)),
             dataset="none",

@@ -298,11 +298,14 @@ def server(tmp_path):
         else:
             pytest.fail("".join(said))
         # A line for each request: were they not read, the pipe would be full and the server wait.
-        threading.Thread(target=process.stdout.read, daemon=True).start()
+        reader = threading.Thread(target=process.stdout.read)
+        reader.start()
         yield f"http://127.0.0.1:{port}"
+        process.terminate()
+        reader.join()
     finally:
         process.terminate()
-        process.wait()
+        process.communicate()
 
 
 def test_a_run_is_read_back_through_a_server(project, server, tmp_path):
