@@ -9,7 +9,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import uvicorn
 from pydantic import BaseModel, Field, ValidationError
@@ -164,12 +164,13 @@ def server(
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{token}/"
 
 
-def serve(session: Session, listening: socket.socket, reviewer: str = "") -> None:
+def serve(session: Session, listening: socket.socket, reviewer: str = "") -> NoReturn:
     """Say where the page is, and answer until Ctrl-C."""
     answering, address = server(session, listening, reviewer)
     print(f"review at {address}", flush=True)
     print(f"decisions go to {session.journal}, at once; Ctrl-C ends the review", flush=True)
     answering.run(sockets=[listening])
+    raise KeyboardInterrupt  # it ends by Ctrl-C, which a shell may have told it to ignore elsewhere
 
 
 def _endpoint(kind: type[Asked], answer: Callable[[Any], dict[str, Any]]) -> Callable[..., Any]:
