@@ -40,6 +40,12 @@ class Page:
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
         )
         browser.get(self.address)
+        self.wait_for_the_map()
+
+    def wait_for_the_map(self) -> None:
+        """It is drawn in the frame after its size is known, and once more if a bar changes that."""
+        frames = "const done = arguments[0], next = requestAnimationFrame;"
+        self.browser.execute_async_script(frames + "next(() => next(() => next(() => done())));")
 
     def all(self, selector: str):
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
@@ -190,7 +196,6 @@ def test_the_map_shows_the_instances_of_a_label(page):
             .map((item) => item.innerText)"""
         return page.browser.execute_script(script)  # at once: it is drawn again with each size
 
-    WebDriverWait(page.browser, PATIENCE).until(lambda _: legend())  # drawn when its size is known
     suspicious = (page.audit.candidates == 1) & (page.audit.label_confidence < 0.5)
     assert legend()[1] == f"some suspicious tag ({suspicious.any(axis=1).sum()})"
     assert len(page.all("#map-of-instances .plot .prototype")) == 5  # one label has no instance
@@ -207,9 +212,13 @@ def test_the_map_shows_the_instances_of_a_label(page):
 def test_the_map_zooms_in_on_the_prototypes(page):
     def across():
         """From the first prototype at the left to the last at the right, in shares of the map."""
-        found = [each.rect for each in page.all("#map-of-instances .plot .prototype")]
-        left, right = min(r["x"] for r in found), max(r["x"] + r["width"] for r in found)
-        return (right - left) / page.one("#map-of-instances .plot").rect["width"]
+        script = """const plot = document.querySelector("#map-of-instances .plot");
+            const box = (each) => each.getBoundingClientRect();
+            const found = [...plot.querySelectorAll(".prototype")].map(box);
+            const left = Math.min(...found.map((each) => each.left));
+            const right = Math.max(...found.map((each) => each.right));
+            return (right - left) / box(plot).width"""
+        return page.browser.execute_script(script)
 
     assert across() < 0.8
     page.one("#map-of-instances input").click()
