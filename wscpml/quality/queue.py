@@ -118,19 +118,34 @@ def tickets(row: Array, label: Array) -> Array:
     return x ^ x >> np.uint64(31)
 
 
-def wrong_share(candidates: Array, decided: Decided, only: int | None = None) -> WrongShare | None:
+def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
     """The share of the candidates ``(n, q)`` that are false, by the random part of the answers.
 
-    Of one label `only`, if one is named. None where there are too few answers to tell.
+    None where there are too few answers to tell.
     """
+    return _share(_by_lot(candidates, decided)[1])
+
+
+def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
+    """The same of each label that has enough random answers, by its number."""
+    label, answer = _by_lot(candidates, decided)
+    enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
+    each = {j: _share(answer[label == j]) for j in enough.tolist()}
+    return {j: share for j, share in each.items() if share is not None}
+
+
+def _by_lot(candidates: Array, decided: Decided) -> tuple[Array, Array]:
+    """Label of each candidate, and the answer on it, 1 or 0, or -1 if there is none, by tickets."""
     row, label = np.nonzero(candidates)
-    if only is not None:
-        row, label = row[label == only], label[label == only]
     order = np.argsort(tickets(row, label), kind="stable")
     every = np.full(candidates.shape, -1)
     every[decided.row, decided.label] = decided.true
-    answer = np.append(every[row[order], label[order]], -1)
-    answers = int((answer < 0).argmax())
+    return label[order], every[row[order], label[order]]
+
+
+def _share(answer: Array) -> WrongShare | None:
+    """What the answers before the first that is missing say."""
+    answers = int((np.append(answer, -1) < 0).argmax())
     if answers < FEWEST:
         return None
     false = int((answer[:answers] == 0).sum())
@@ -141,13 +156,6 @@ def wrong_share(candidates: Array, decided: Decided, only: int | None = None) ->
         float(beta.ppf(tail, false, answers - false + 1)) if false else 0.0,
         float(beta.isf(tail, false + 1, answers - false)) if false < answers else 1.0,
     )
-
-
-def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
-    """The same of each label that has enough random answers, by its number."""
-    enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
-    each = {j: wrong_share(candidates, decided, j) for j in enough.tolist()}
-    return {j: share for j, share in each.items() if share is not None}
 
 
 def told(candidates: Array, decided: Decided, names: list[str]) -> list[str]:
