@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from wscpml import temporaries
 from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError
 
@@ -95,35 +96,50 @@ def read_directory(
 
 
 def write(path: str | Path, content: Any) -> None:
-    """Write an artifact whole or not at all."""
+    """Write an artifact whole or not at all; of several writers at once, the last one stays."""
     path = Path(path)
-    unfinished = path.with_name(path.name + ".tmp")
     with _told_if_disk_refuses(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with unfinished.open("wb") as file:
-                writer = _copy if isinstance(content, Path) else _WRITERS[path.suffix]
-                writer(file, content)
-                file.flush()
-                os.fsync(file.fileno())
+        with temporaries.file(path.parent) as unfinished:
+            _write_here(unfinished, path.suffix, content)
             unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
 
 
 def write_directory(path: str | Path, contents: Mapping[str, Any]) -> None:
     """Write a directory of artifacts whole or not at all, in place of what was there."""
-    path = Path(path)
-    unfinished = path.with_name(path.name + ".tmp")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
+    with new_directory(path) as place:
         for name, content in contents.items():
-            write(unfinished / name, content)
-        with _told_if_disk_refuses(path):
-            shutil.rmtree(path, ignore_errors=True)
-            unfinished.replace(path)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            write_part(place, path, name, content)
+
+
+@contextmanager
+def new_directory(path: str | Path) -> Iterator[Path]:
+    """A place that becomes the directory if all goes well, and else is gone.
+
+    What was there is replaced at one moment: there is no time without a directory.
+    """
+    path = Path(path)
+    with _told_if_disk_refuses(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporaries.directory(path.parent) as place:
+            yield place
+            temporaries.put_in_place(place, path)
+
+
+def write_part(place: Path, path: str | Path, name: str, content: Any) -> None:
+    """Write one file of a directory that is not in its place yet; messages name that place."""
+    target = place / name
+    with _told_if_disk_refuses(Path(path) / name):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_here(target, target.suffix, content)
+
+
+def _write_here(path: Path, kind: str, content: Any) -> None:
+    with path.open("wb") as file:
+        writer = _copy if isinstance(content, Path) else _WRITERS[kind]
+        writer(file, content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager

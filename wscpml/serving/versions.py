@@ -8,8 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -181,7 +180,7 @@ def restore(name: str, directory: Path) -> Restored:
         raise UserError(f"{directory}: is there, and not empty; name a new directory")
     tracking, run_id = _tracking(), _run_id(name)
     tags = tracking.tags(run_id)
-    with _unfinished(directory) as place:
+    with artifacts.new_directory(directory) as place:
         tracking.download(run_id, None, place)
         shutil.rmtree(place / FOR_MLFLOW, ignore_errors=True)
         if not (place / LOCKS[0]).exists():
@@ -233,21 +232,6 @@ def kept_by_dvc(place: Path) -> dict[str, str]:
 
 def _is(path: Path, known: str) -> bool:
     return path.is_file() and digest(path) == known
-
-
-@contextmanager
-def _unfinished(directory: Path) -> Iterator[Path]:
-    """A place that becomes the directory if all goes well, and else is gone."""
-    place = directory.with_name(directory.name + ".tmp")
-    shutil.rmtree(place, ignore_errors=True)
-    try:
-        place.mkdir(parents=True)
-        yield place
-        place.replace(directory)
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be written ({error.strerror})") from None
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _run_id(name: str) -> str:
