@@ -1,6 +1,6 @@
 """What the mathematics of several stages shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -129,7 +129,31 @@ def unpack(name: str, arrays: dict[str, Array]) -> Matrix:
     data, indices, indptr, shape = (
         arrays.pop(f"{name}.{part}") for part in ("data", "indices", "indptr", "shape")
     )
-    return sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    return compressed(data, indices, indptr, shape.tolist())
+
+
+def compressed(
+    data: Array, indices: Array, indptr: Array, shape: Sequence[Any], by_columns: bool = False
+) -> sparse.csr_array:
+    """A sparse matrix from its parts, those of CSR, or of CSC if it is stored by columns.
+
+    Parts that are none are a ValueError: SciPy's compiled code trusts them.
+    """
+    if len(shape) != 2 or not all(isinstance(side, int) and side >= 0 for side in shape):
+        raise ValueError(f"its shape {shape} is not that of a matrix")
+    if data.dtype.kind not in "biuf" or {indices.dtype.kind, indptr.dtype.kind} - {"i", "u"}:
+        raise ValueError("its sparse parts are not numbers and indices")
+    if {data.ndim, indices.ndim, indptr.ndim} != {1} or len(data) != len(indices):
+        raise ValueError("its sparse parts do not fit each other")
+    rows, columns = reversed(shape) if by_columns else shape
+    if len(indptr) != rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
+        raise ValueError("its sparse rows do not fit its values")
+    if (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("its sparse rows end before they begin")
+    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
+        raise ValueError(f"its sparse indices are not below {columns}")
+    kind = sparse.csc_array if by_columns else sparse.csr_array
+    return sparse.csr_array(kind((data, indices, indptr), shape=tuple(shape)))
 
 
 def known_rows(truth: Array) -> Array:

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from wscpml import temporaries
+from wscpml import npy_files, temporaries
 from wscpml.arrays import Array, Matrix, pack, unpack
-from wscpml.errors import UserError
+from wscpml.errors import UserError, reason
+from wscpml.limits import ask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +38,16 @@ def read(path: str | Path, mapped: bool = False, way_out: str = FROM_DVC) -> Any
 
     An array that is `mapped` stays on disk and may only be read.
     """
-    from safetensors import SafetensorError
-
     path = Path(path)
     try:
         return np.load(path, mmap_mode="r") if mapped else _READERS[path.suffix](path)
     except (FileNotFoundError, NotADirectoryError):
-        reason = "is missing"
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, SafetensorError) as error:
-        reason = f"is damaged or cut off ({str(error).partition(chr(10))[0]})"
-    raise UserError(f"{path}: {reason}; {way_out}")
+        problem = "is missing"
+    except UserError:
+        raise
+    except (Exception, MemoryError) as error:  # parsers raise what they like
+        problem = f"is damaged or cut off ({reason(error)})"
+    raise UserError(f"{path}: {problem}; {way_out}")
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,10 @@ def _whole_text(path: Path) -> str:
     return text
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file, np.load(file) as arrays:
-        return dict(arrays)
-
-
 def _read_safetensors(path: Path) -> dict[str, Any]:
     from safetensors.numpy import load_file
 
+    ask(path.stat().st_size, path, "it holds so many weights")
     return load_file(path)
 
 
@@ -241,8 +237,8 @@ def _copy(file: IO[bytes], source: Path) -> None:
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {
-    ".npy": lambda path: np.load(path),
-    ".npz": _read_npz,
+    ".npy": npy_files.read,
+    ".npz": npy_files.read_all,
     ".safetensors": _read_safetensors,
     ".json": lambda path: json.loads(_whole_text(path)),
     **dict.fromkeys([".lock", ".yaml"], _read_yaml),

@@ -150,7 +150,7 @@ def check(kind: type[T], values: Any, words: Callable[[Mistake], str]) -> T:
         return _adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
         lines = [words(_mistake(found, kind)) for found in error.errors()]
-        raise UserError("\n".join(lines)) from None
+        raise UserError(*lines) from None
 
 
 def check_estimator(estimator: Any) -> None:
@@ -162,7 +162,7 @@ def check_estimator(estimator: Any) -> None:
         allowed.model_validate(values, strict=True)
     except ValidationError as error:
         lines = [_mistake(found, type(estimator)).in_python() for found in error.errors()]
-        raise ParameterError("\n".join(lines)) from None
+        raise ParameterError(*lines) from None
 
 
 def part_of(estimator: Any, kind: type[T]) -> T:

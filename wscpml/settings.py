@@ -68,6 +68,8 @@ def _watched(directory: Path) -> AfterValidator:
     return AfterValidator(watched)
 
 
+MOST_TEXT, MOST_NESTED, MOST_ALIASES = 200_000, 20, 10  # of a file of settings
+
 DECISIONS = Path("data/decisions")
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count", "show")
 
@@ -263,9 +265,9 @@ def checked(path: Path, kind: type[S]) -> S:
     try:
         found = check(kind, content, lambda mistake: mistake.in_file(path))
     except UserError as mistakes:
-        lines.append(str(mistakes))
+        lines += mistakes.args
     if lines:
-        raise UserError("\n".join(lines))
+        raise UserError(*lines)
     return found
 
 
@@ -288,10 +290,30 @@ def _yaml(path: Path) -> Any:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML as far as settings go: not so deep, and with few aliases, that it takes for ever."""
+
+    depth = aliases = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        self.aliases += self.check_event(yaml.AliasEvent)
+        if self.depth > MOST_NESTED or self.aliases > MOST_ALIASES:
+            raise yaml.YAMLError(
+                f"it has more than {MOST_ALIASES} aliases, or is nested more than {MOST_NESTED} "
+                "levels deep"
+            )
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
 def _parsed(text: str | bytes, source: str) -> Any:
+    if len(text) > MOST_TEXT:
+        raise UserError(f"{source}: is larger than settings are, {MOST_TEXT:,} bytes at most")
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{source}: is not valid YAML: {reason}") from None
 

@@ -156,7 +156,8 @@ def test_what_unpacks_to_far_more_than_it_is_is_refused(monkeypatch):
     Path("x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000))
     assert "x.csv.gz: unpacks to more than 200 times its size" in refused("x.csv.gz")
     pd.DataFrame(np.zeros((20_000, 3))).to_excel("x.xlsx")
-    monkeypatch.setattr(table_files, "MOST_PACKED", 1)
+    monkeypatch.setattr(table_files, "SMALL_EXCEL", 1000)
+    monkeypatch.setattr(table_files, "MOST_PACKED_EXCEL", 1)
     assert "x.xlsx: unpacks to more than" in refused("x.xlsx")
 
 

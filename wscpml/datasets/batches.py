@@ -10,6 +10,7 @@ from wscpml.arrays import row_blocks, to_dense
 from wscpml.datasets import csv_files, own, readers, table_files
 from wscpml.datasets.tables import refuse_missing
 from wscpml.errors import UserError
+from wscpml.limits import told_if_unreadable
 
 ROWS_AT_ONCE = 4096
 
@@ -25,7 +26,7 @@ def read(
     """
     own.refuse_unreadable(path)
     first = 1
-    with table_files.told_if_unreadable(path):
+    with told_if_unreadable(path):
         if path.suffix in (".csv", ".tsv"):
             parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
@@ -52,12 +53,11 @@ def _csv(
 
 
 def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.DataFrame]:
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import read_schema
 
-    with ParquetFile(path, pre_buffer=False) as file:
-        wanted = _wanted(file.schema_arrow.names, features, id, path)
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=wanted):
-            yield batch.to_pandas(ignore_metadata=True)  # an index is a column too
+    wanted = _wanted(read_schema(path).names, features, id, path)
+    for table in table_files.parquet_tables(path, wanted, ROWS_AT_ONCE):
+        yield table.to_pandas(ignore_metadata=True)  # an index is a column too
 
 
 def _table(

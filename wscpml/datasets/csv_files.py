@@ -24,11 +24,13 @@ from pyarrow import csv as arrow
 
 from wscpml.datasets.dataset import refuse_twice
 from wscpml.errors import UserError
+from wscpml.limits import TABLE_COLUMN, ask
 
 csv.field_size_limit(2**31 - 1)  # a cell may be as long as the file
 
 PART = 4 << 20  # bytes of a table that are worth a thread
 BLOCK = 1 << 17  # bytes of a file in parts that are parsed at once; Arrow reads 32 ahead
+MOST_HEADER = 16 << 20  # characters
 MOST = 2**31 - 1  # the largest block that Arrow takes
 
 
@@ -74,6 +76,7 @@ def read(path: Path, text: Collection[str] = (), length: int = 0) -> pd.DataFram
     Of a file that breaks off, just so many bytes are read as the `length` says.
     """
     layout = replace(_layout(path), length=length)
+    _ask_for_cells(layout)
     try:
         found = _side_by_side(layout, text, 1 << 20)
     except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
@@ -104,14 +107,40 @@ def parts(
 
 def _layout(path: Path) -> _Layout:
     with _opened(path) as file:
-        lines = (line for line in file if line.strip())
+        lines = _header_lines(file, path)
         first = next(lines, "")
-        separator = max(",;\t|", key=re.sub(r'"[^"]*"', "", first).count)
+        separator = max(",;\t|", key=re.sub(r'"[^"]*+"', "", first).count)
+        count = first.count(separator)
+        ask(count * TABLE_COLUMN, path, f"it has {count:,} columns")
         header = next(csv.reader(chain([first], lines), delimiter=separator), [])
     if not header:
         raise UserError(f"{path}: is empty")
     refuse_twice(header, "column", str(path))
     return _Layout(path, header, separator)
+
+
+def _ask_for_cells(layout: _Layout) -> None:
+    """Refuse a table that there is no memory for: its text, and numbers twice."""
+    size, rows = layout.path.stat().st_size, 0
+    with layout.path.open("rb") as file:
+        while block := file.read(PART):
+            rows += block.count(b"\n") + block.count(b"\r")
+    cells = min(rows * len(layout.header), size)  # a cell has a byte, its end
+    ask(size + 16 * cells, layout.path, f"it has {cells:,} cells")
+
+
+def _header_lines(file: TextIO, path: Path) -> Iterator[str]:
+    """Lines of a file as long as they may be of its header."""
+    read = 0
+    while line := file.readline(MOST_HEADER + 1):
+        read += len(line)
+        if read > MOST_HEADER:
+            raise UserError(
+                f"{path}: its first line, the names of the columns, has more than {MOST_HEADER} "
+                "characters; is a quote left open?"
+            )
+        if line.strip():
+            yield line
 
 
 @contextmanager

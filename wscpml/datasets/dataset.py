@@ -9,6 +9,7 @@ from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, compact, known_rows, to_dense
 from wscpml.errors import UserError
+from wscpml.limits import ask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +107,7 @@ def check(data: Dataset, source: str) -> list[str]:
 
 def binary(labels: Matrix, source: str) -> Array:
     """Labels as 0/1 uint8, from 0/1 or -1/1 of any type."""
+    ask_for_labels(*labels.shape, source)
     dense = np.asarray(to_dense(labels))
     if dense.dtype == np.uint8 and dense.max(initial=0) <= 1:
         return dense
@@ -120,6 +122,17 @@ def binary(labels: Matrix, source: str) -> Array:
             f"{source}: row {i + 1}, label column {j + 1}: {value!r} is not 0 or 1 (or -1 or 1)"
         )
     return positive.astype(np.uint8)
+
+
+def zeros(n: int, q: int, source: str) -> Array:
+    """No label of any instance, ``(n, q)``; more than there is memory for is refused."""
+    ask_for_labels(n, q, source)
+    return np.zeros((n, q), np.uint8)
+
+
+def ask_for_labels(n: int, q: int, source: str) -> None:
+    """Refuse labels that there is no memory for."""
+    ask(n * q, source, f"{n:,} instances have {q:,} different labels")
 
 
 def refuse_twice(names: list[Any], what: str, source: str) -> None:

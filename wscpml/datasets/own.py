@@ -12,7 +12,7 @@ import pandas as pd
 from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.datasets import readers, table_files, tags
 from wscpml.datasets.columns import AS_SAID, ROLES, Role
-from wscpml.datasets.dataset import Dataset, Unjudged, binary
+from wscpml.datasets.dataset import Dataset, Unjudged, ask_for_labels, binary, zeros
 from wscpml.datasets.encoding import Encoded, encode
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
@@ -104,6 +104,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
     if truth:
         matrices.append(_aligned(truth, features, sources, UNKNOWN))
     if truth and truth.names and truth.names != label_names:
+        ask_for_labels(2 * n, len({*label_names, *truth.names}), str(truth.path))
         label_names, matrices = _same_columns(label_names, matrices, truth.names)
     odd = tags.odd_labels(label_names, matrices[0], sources.named, sources.merge_variants)
     files.remarks += [f"{candidates.path}: {line}" for line in odd]
@@ -332,7 +333,7 @@ def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
         there = numbers(table[["weight"]], str(path))[:, 0] > 0
     rows, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
     columns, names = pd.factorize(table["label"].astype(str).str.strip(), sort=True)
-    matrix = np.zeros((len(unique_ids), len(names)), np.uint8)
+    matrix = zeros(len(unique_ids), len(names), str(path))
     matrix[rows[there], columns[there]] = 1
     return Labels(path, matrix, names.tolist(), unique_ids.tolist(), may_lack_instances=True)
 
@@ -370,8 +371,8 @@ def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.ge
             f"({len(unknown)} such instances)"
         )
     if len(set(labels.ids)) < len(labels.ids):
-        twice = next(key for key in labels.ids if labels.ids.count(key) > 1)
-        raise UserError(f"{labels.path}: instance {twice!r} has two rows of labels")
+        twice = pd.Index(labels.ids).duplicated().argmax()
+        raise UserError(f"{labels.path}: instance {labels.ids[twice]!r} has two rows of labels")
     if len(labels.ids) < len(ids) and not labels.may_lack_instances:
         known = set(labels.ids)
         lacking = next(key for key in ids if key not in known)
@@ -388,11 +389,12 @@ def _same_columns(
     names: list[str], matrices: Sequence[Array], truth_names: list[str]
 ) -> tuple[list[str], list[Array]]:
     """Candidates and truth over all labels that either names."""
-    every = names + [name for name in truth_names if name not in names]
+    every = list(dict.fromkeys([*names, *truth_names]))
+    place = {name: j for j, name in enumerate(every)}
     widened = []
     for matrix, own in zip(matrices, (names, truth_names), strict=True):
         wide = np.zeros((len(matrix), len(every)), matrix.dtype)
-        wide[:, [every.index(name) for name in own]] = matrix
+        wide[:, [place[name] for name in own]] = matrix
         wide[~known_rows(matrix)] = UNKNOWN
         widened.append(wide)
     return every, widened

@@ -5,26 +5,28 @@ what their columns mean is for own.py to say.
 """
 
 import re
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO, StringIO
+from io import StringIO
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix
-from wscpml.datasets.dataset import binary, refuse_twice
+from wscpml import npy_files
+from wscpml.arrays import Array, Matrix, compressed
+from wscpml.datasets import mat_files
+from wscpml.datasets.dataset import binary, few, refuse_twice, zeros
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
+from wscpml.limits import NAME, TABLE_COLUMN, ask, ask_for_columns, told_if_unreadable
 
 SVMLIGHT = (".svmlight", ".libsvm", ".svm")
+CELL = 60  # bytes that a word of a text takes while it is read
 FORMATS = (".npy", ".npz", ".mat", ".arff", *SVMLIGHT)
 
 
@@ -66,20 +68,16 @@ def read(path: Path, label_count: int | None = None) -> Parts:
 
 def read_arrays(path: Path) -> Parts:
     """Read `.npy` (a matrix) or `.npz`: a scipy CSR, or `features`, `candidates` and `truth`."""
-    try:
-        with path.open("rb") as file:
-            found: Any = np.load(file)
-            if path.suffix == ".npy":
-                return Parts(features=_two_dimensional(found, path))
-            if "indptr" in found:
-                return Parts(features=_compressed(dict(found)))
-            arrays = dict(found)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise _unreadable(path, error) from None
+    with told_if_unreadable(path):
+        if path.suffix == ".npy":
+            return Parts(features=_two_dimensional(npy_files.read(path), path))
+        arrays = npy_files.read_all(path)
+        if "indptr" in arrays:
+            return Parts(features=_compressed(arrays, path))
     known = {"features", "candidates", "truth"}
     if not arrays or set(arrays) - known:
         raise UserError(
-            f"{path}: holds the arrays {', '.join(sorted(arrays)) or 'none'}; "
+            f"{path}: holds the arrays {few(sorted(arrays)) or 'none'}; "
             "it may hold features, candidates and truth, or be a scipy CSR matrix"
         )
     for array in arrays.values():
@@ -91,38 +89,38 @@ def read_arrays(path: Path) -> Parts:
     )
 
 
-def _compressed(arrays: dict[str, Array]) -> sparse.csr_array:
-    """What scipy's save_npz wrote; each of its arrays is read once."""
-    kind = sparse.csc_array if arrays["format"].item() == b"csc" else sparse.csr_array
-    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return sparse.csr_array(kind(parts, shape=arrays["shape"]))
+def _compressed(arrays: dict[str, Array], path: Path) -> sparse.csr_array:
+    """What scipy's save_npz wrote."""
+    kind = arrays["format"].item()
+    if kind not in (b"csr", b"csc"):
+        raise ValueError(f"it is {kind!r}, not csr or csc")
+    shape = arrays["shape"].tolist()
+    ask_for_columns(max(shape), path)
+    parts = (arrays[name] for name in ("data", "indices", "indptr"))
+    return compressed(*parts, shape, by_columns=kind == b"csc")
 
 
 def read_mat(path: Path) -> Parts:
-    """Read MATLAB v5: `data`, `target` (the truth), `partial_labels` or `candidate_labels`.
+    """Read MATLAB 5 to 7: `data`, `target` (the truth), `partial_labels` or `candidate_labels`.
 
     Labels may be stored either way round: their instances are the side as long as the data.
     """
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
-    try:
-        stored = loadmat(BytesIO(path.read_bytes()), spmatrix=False)
-    except NotImplementedError:
-        raise UserError(f"{path}: is MATLAB v7.3; save it with `-v7` in MATLAB") from None
-    except (OSError, ValueError, TypeError, EOFError, zlib.error, MatReadError) as error:
-        raise _unreadable(path, error) from None
-    found = {name: value for name, value in stored.items() if not name.startswith("__")}
-    labels = found.get("partial_labels", found.get("candidate_labels"))
-    truth, data = found.get("target"), found.get("data")
-    if data is None and truth is None and labels is None:
+    with told_if_unreadable(path):
+        found = mat_files.read(path)
+    labels_name = "partial_labels" if "partial_labels" in found else "candidate_labels"
+    names = [name for name in ("data", "target", labels_name) if name in found]
+    if not names:
         raise UserError(
-            f"{path}: holds {', '.join(found) or 'nothing'}; expected are data, target, and "
+            f"{path}: holds {few(list(found)) or 'nothing'}; expected are data, target, and "
             "partial_labels or candidate_labels"
         )
-    for matrix in (data, truth, labels):
-        if matrix is not None and not sparse.issparse(matrix):
-            _two_dimensional(matrix, path)
+    for name in names:
+        if found[name] is None:
+            raise UserError(f"{path}: its {name} is not a matrix of numbers")
+        if not sparse.issparse(found[name]):
+            _two_dimensional(found[name], path)
+        ask_for_columns(max(found[name].shape), path)
+    labels, truth, data = (found.get(name) for name in (labels_name, "target", "data"))
     reference = next((m.shape for m in (labels, truth) if m is not None), None)
     if data is not None and reference and data.shape[0] not in reference:
         data = data.T
@@ -156,13 +154,15 @@ def read_arff(path: Path, label_count: int | None = None) -> Parts:
         raise UserError(
             f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
         ) from None
-    header, marker, body = _split_at_data(text)
+    found = re.search(r"^@data[^\n]*\n?", text, re.IGNORECASE | re.MULTILINE)
+    header = text[: found.start()].splitlines() if found else []
     names, defaults = _attributes(header, path)
-    if not marker or not names:
+    if not found or not names:
         raise UserError(f"{path}: is no ARFF file: it has no @data or no @attribute")
     labelled = _label_positions(header, names, path, label_count)
-    values = _arff_values(body, names, defaults, path)
-    others = [j for j in range(len(names)) if j not in set(labelled)]
+    values = _arff_values(text[found.end() :], names, defaults, path)
+    chosen = set(labelled)
+    others = [j for j in range(len(names)) if j not in chosen]
     features = values[:, others]
     return Parts(
         features=sparse.csr_array(features) if sparse.issparse(features) else features,
@@ -172,21 +172,20 @@ def read_arff(path: Path, label_count: int | None = None) -> Parts:
     )
 
 
-def _split_at_data(text: str) -> tuple[str, str, str]:
-    found = re.search(r"^@data[^\n]*\n?", text, re.IGNORECASE | re.MULTILINE)
-    if not found:
-        return text, "", ""
-    return text[: found.start()], found.group(), text[found.end() :]
+ATTRIBUTE = re.compile(r"""@attribute\s++('[^']*+'|"[^"]*+"|\S++)\s++(.++)""", re.IGNORECASE)
+MEKA = re.compile(r"-C\s++(-?\d{1,9})(?!\d)")
 
 
-def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
+def _attributes(header: list[str], path: Path) -> tuple[list[str], list[str | None]]:
     """Names, and what a sparse row means by leaving a nominal attribute out: its first value."""
-    pattern = r"^@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+(.+?)\s*$"
-    names, defaults = [], []
-    for name, kind in re.findall(pattern, header, re.IGNORECASE | re.MULTILINE):
-        name = name.strip("'\"")
+    names, defaults = list[str](), list[str | None]()
+    for line in header:
+        found = ATTRIBUTE.match(line.rstrip())
+        if not found:
+            continue
+        name, kind = found[1].strip("'\""), found[2]
         if kind.startswith("{"):
-            defaults.append(kind.strip("{} \t").split(",")[0].strip(" '\""))
+            defaults.append(kind.partition(",")[0].strip("{} \t'\""))
         elif kind.lower() in ("numeric", "real", "integer"):
             defaults.append(None)
         else:
@@ -194,36 +193,54 @@ def _attributes(header: str, path: Path) -> tuple[list[str], list[str | None]]:
                 f"{path}: attribute {name!r} is of type {kind}; only numbers and 0/1 are read"
             )
         names.append(name)
+    ask(len(names) * NAME, path, f"it has {len(names):,} attributes")
     refuse_twice(names, "attribute", str(path))
     return names, defaults
 
 
 def _label_positions(
-    header: str, names: list[str], path: Path, label_count: int | None
+    header: list[str], names: list[str], path: Path, label_count: int | None
 ) -> list[int]:
     description = path.with_suffix(".xml")
     if description.exists():
-        try:
-            listed = [
-                e.get("name", "")
-                for e in ElementTree.parse(description).iter()
-                if "name" in e.attrib
-            ]
-        except ElementTree.ParseError as error:
-            raise _unreadable(description, error) from None
-        unknown = set(listed) - set(names)
+        listed = _listed_in(description)
+        refuse_twice(listed, "label", str(description))
+        places = {name: j for j, name in enumerate(names)}
+        unknown = [name for name in listed if name not in places]
         if unknown:
             raise UserError(f"{description}: label {min(unknown)!r} is no attribute of {path.name}")
-        return [names.index(name) for name in listed]
-    meka = re.search(r"^@relation.*?-C\s+(-?\d+)", header, re.IGNORECASE | re.MULTILINE)
+        return [places[name] for name in listed]
+    relation = next((line for line in header if line[:9].lower() == "@relation"), "")
+    meka = MEKA.search(relation)
     if label_count is None and meka:
-        first = int(meka.group(1))
-        return list(range(first)) if first > 0 else list(range(len(names) + first, len(names)))
-    if label_count is not None and label_count >= len(names):
+        label_count = -int(meka[1])
+    count = label_count or 0
+    if abs(count) >= len(names):
         raise UserError(
-            f"{path}: has {len(names)} attributes, so they cannot end with {label_count} labels"
+            f"{path}: has {len(names)} attributes, so they cannot "
+            f"{'begin' if count < 0 else 'end'} with {abs(count)} labels"
         )
-    return list(range(len(names) - (label_count or 0), len(names)))
+    return list(range(-count)) if count < 0 else list(range(len(names) - count, len(names)))
+
+
+def _listed_in(description: Path) -> list[str]:
+    """The names in Mulan's XML; it has no entities of its own."""
+    from xml.parsers import expat
+
+    listed = list[str]()
+
+    def entity(name: str, *_: object) -> None:
+        raise ValueError(f"it declares the entity {name!r}")
+
+    def element(_: str, attributes: dict[str, str]) -> None:
+        if "name" in attributes:
+            listed.append(attributes["name"])
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler, parser.StartElementHandler = entity, element
+    with told_if_unreadable(description):
+        parser.Parse(description.read_bytes(), True)
+    return listed
 
 
 def _arff_values(body: str, names: list[str], defaults: list[str | None], path: Path) -> Matrix:
@@ -232,7 +249,8 @@ def _arff_values(body: str, names: list[str], defaults: list[str | None], path: 
         raise UserError(f"{path}: has no rows")
     if rows[0][0] == "{":
         return _sparse_values(rows, names, defaults, path)
-    try:
+    ask(len(names) * TABLE_COLUMN, path, f"it has {len(names):,} attributes")
+    with told_if_unreadable(path):
         table = pd.read_csv(
             StringIO(body),
             header=None,
@@ -241,8 +259,6 @@ def _arff_values(body: str, names: list[str], defaults: list[str | None], path: 
             na_values=["?"],
             low_memory=False,
         )
-    except ValueError as error:
-        raise _unreadable(path, error) from None
     if table.shape[1] != len(names):
         raise UserError(f"{path}: rows have {table.shape[1]} values for {len(names)} attributes")
     return numbers(table.set_axis(names, axis=1), str(path))
@@ -262,19 +278,18 @@ def _sparse_values(
     open_end = next((i for i, row in enumerate(rows) if row[0] + row[-1] != "{}"), None)
     if open_end is not None:
         raise UserError(f"{path}: row {open_end + 1}: {rows[open_end][:40]!r} is not in braces")
+    count = sum(row.count(",") + 1 for row in rows)
+    ask(count * 3 * CELL, path, f"it has {count:,} cells")
     cells = [row[1:-1].replace("'", " ").split(",") if row[1:-1].strip() else [] for row in rows]
     per_row = [len(row) for row in cells]
-    try:
+    with told_if_unreadable(path):
         pairs = np.array([cell.split() for row in cells for cell in row], float).reshape(-1, 2)
         indptr = np.concatenate([[0], np.cumsum(per_row)])
         if len(pairs) != indptr[-1]:
             raise ValueError("a cell is not one index and one value")
-        indices = pairs[:, 0].astype(int)
-        found = sparse.csr_array((pairs[:, 1], indices, indptr), shape=(len(rows), len(names)))
-        found.check_format()
-    except ValueError as error:
-        raise _unreadable(path, error) from None
-    return found
+        if not (abs(pairs[:, 0]) < 2**53).all():
+            raise ValueError("an index is not a whole number")
+        return compressed(pairs[:, 1], pairs[:, 0].astype(int), indptr, (len(rows), len(names)))
 
 
 def read_svmlight(path: Path) -> Parts:
@@ -282,10 +297,12 @@ def read_svmlight(path: Path) -> Parts:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    lines = (line.partition(b"#")[0].split() for line in path.read_bytes().splitlines())
+    content = path.read_bytes()
+    ask(len(content) + content.count(b":") * CELL, path, f"it has {content.count(b':'):,} cells")
+    lines = (line.partition(b"#")[0].split() for line in content.splitlines())
     rows = [row if b":" not in row[0] else [b"", *row] for row in lines if row]
     cells = pa.py_buffer(b"\n".join(chain.from_iterable(row[1:] for row in rows)))
-    try:
+    with told_if_unreadable(path):
         found = arrow.read_csv(
             cells,
             arrow.ReadOptions(column_names=["index", "value"], use_threads=False),
@@ -295,10 +312,13 @@ def read_svmlight(path: Path) -> Parts:
             ),
         )
         labels = [list(map(float, row[0].split(b","))) if row[0] else [] for row in rows]
-    except ValueError as error:  # ArrowInvalid is one
-        raise _unreadable(path, error) from None
+        if len(found) != sum(len(row) - 1 for row in rows):
+            raise ValueError("a cell is not one index and one value")
+    wrong = next((i for i, row in enumerate(labels) if not all(map(isfinite, row))), None)
+    if wrong is not None:
+        raise UserError(f"{path}: row {wrong + 1}: a label is not a finite number")
     features = _rows_of_cells(found, [len(row) - 1 for row in rows], path)
-    values, matrix = indicator(labels, float)
+    values, matrix = indicator(labels, str(path), float)
     names = [str(int(value)) if value.is_integer() else str(value) for value in values]
     return Parts(features=features, labels=matrix, label_names=names)
 
@@ -312,16 +332,28 @@ def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> sparse.csr_arr
     if wrong.any():
         i = int(np.argmax(wrong))
         raise UserError(f"{path}: row {row[i] + 1}: column {index[i]} is out of order")
+    if not np.isfinite(value).all():
+        i = int(np.argmin(np.isfinite(value)))
+        raise UserError(
+            f"{path}: row {row[i] + 1}, column {index[i]}: {value[i]} is not a finite number; fill "
+            "or leave out such values"
+        )
+    ask_for_columns(int(index.max()) + 1, path)
     index = index - (index.min() > 0)
     indptr = np.concatenate([[0], np.cumsum(per_row)])
-    return sparse.csr_array((value, index, indptr), shape=(len(per_row), index.max() + 1))
+    return compressed(value, index, indptr, (len(per_row), int(index.max()) + 1))
 
 
-def indicator(rows: Sequence[Sequence[Any]], kind: type = object) -> tuple[list[Any], Array]:
-    """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``."""
+def indicator(
+    rows: Sequence[Sequence[Any]], source: str, kind: type = object
+) -> tuple[list[Any], Array]:
+    """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``.
+
+    The `source` is for messages.
+    """
     flat: Array = np.fromiter(chain.from_iterable(rows), kind)
     columns, names = pd.factorize(flat, sort=True)
-    labels = np.zeros((len(rows), len(names)), np.uint8)
+    labels = zeros(len(rows), len(names), source)
     per_row = np.fromiter(map(len, rows), int, len(rows))
     labels[np.repeat(np.arange(len(rows)), per_row), columns] = 1
     return names.tolist(), labels
@@ -334,8 +366,3 @@ def _two_dimensional(array: Array, path: Path) -> Array:
             "numbers"
         )
     return array
-
-
-def _unreadable(path: Path, error: Exception) -> UserError:
-    reason = str(error).partition("\n")[0].strip()
-    return UserError(f"{path}: cannot be read as {path.suffix[1:]} ({reason})")

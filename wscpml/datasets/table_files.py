@@ -7,30 +7,41 @@ Excel, or one of the first two packed. What is packed is unpacked to a file that
 afterwards, up to some size.
 """
 
-import csv
 import gzip
 import json
+import re
 import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 
 from wscpml.datasets import csv_files
 from wscpml.datasets.dataset import few, refuse_twice
 from wscpml.errors import UserError
+from wscpml.limits import TABLE_COLUMN, ask, budget, told_if_unreadable
 
 STANDARD_INPUT = Path("-")
 PACKED = (".csv.gz", ".tsv.gz", ".jsonl.gz")
 KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", *PACKED)
 ARROW = ".arrow"  # in a directory of Hugging Face
 MOST_PACKED, SMALL = 200, 64 << 20  # a file may unpack to so many times its size, or so many bytes
+MOST_PACKED_EXCEL, SMALL_EXCEL = 50, 16 << 20  # the same of Excel's, which take longer
+EXCEL_ROWS = 1 << 20  # that a sheet can have
+CELL = 60  # bytes that a cell of a sheet takes
+PART = 16 << 20  # bytes of JSON that are looked through at once
+MOST_NESTED = 50  # levels of JSON
+JSON_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+JSON_KEY = re.compile(JSON_TEXT.pattern + rb"(?=\s*+:)", re.DOTALL)
+STEPS = np.zeros(256, np.int64)
+STEPS[list(b"[{")], STEPS[list(b"]}")] = 1, -1
 
 
 def kind(path: Path) -> str:
@@ -95,31 +106,71 @@ def _one(path: Path, text: Collection[str]) -> pd.DataFrame:
         return READERS[kind(path)](path, text)
 
 
-@contextmanager
-def told_if_unreadable(path: Path) -> Iterator[None]:
-    """What a table's parser cannot take is the user's to mend."""
-    try:
-        yield
-    except (
-        OSError,
-        ValueError,
-        csv.Error,
-        zipfile.BadZipFile,
-    ) as error:  # ArrowInvalid: ValueError
-        reason = str(error).partition("\n")[0].strip()
-        raise UserError(f"{path}: cannot be read as {kind(path)[1:]} ({reason})") from None
-
-
 def _csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     return csv_files.read(path, text)
 
 
 def _parquet(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG001
-    from pyarrow.parquet import ParquetFile
-
-    table = ParquetFile(path).read()
+    (table,) = parquet_tables(path)
     refuse_twice(table.column_names, "column", str(path))
     return _with_class_names(table, path)
+
+
+def parquet_tables(
+    path: Path, columns: Sequence[str] | None = None, rows: int | None = None
+) -> Iterator[Any]:
+    """Arrow's table in a Parquet file, all of it or so many rows at a time, if there is room.
+
+    A text that is stored once may be meant so often that there is not: where that may be, texts
+    are read as they are stored, and spelled out if there is.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path, pre_buffer=False) as file:
+        stored, schema = file.metadata, file.schema_arrow
+    groups = [stored.row_group(i) for i in range(stored.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    size = sum(max(each.total_uncompressed_size, 8 * each.num_values) for each in chunks)
+    size = max(size if rows is None else 0, 8 * min(stored.num_rows, rows or stored.num_rows))
+    size += stored.num_columns * TABLE_COLUMN
+    ask(size, path, f"it has {stored.num_rows:,} rows and {stored.num_columns:,} columns")
+    texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY"]
+    worst = sum(each.num_values * each.total_uncompressed_size for each in texts)
+    names = {each.path_in_schema for each in texts} if worst > budget() else set()
+    if names and any("DELTA_BYTE_ARRAY" in each.encodings for each in texts):
+        raise UserError(
+            f"{path}: is stored by DELTA_BYTE_ARRAY, whose size cannot be known; store it by "
+            "another encoding"
+        )
+    with ParquetFile(path, pre_buffer=False, read_dictionary=list(names)) as file:
+        if rows is None:
+            tables: Iterable[Any] = [file.read(columns)]
+        else:
+            batches = file.iter_batches(rows, columns=columns)
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+        for table in tables:
+            if names:
+                ask(sum(map(_meant, table.columns)), path, "it repeats long texts")
+                table = table.cast(pa.schema([schema.field(name) for name in table.column_names]))
+            yield table.replace_schema_metadata(schema.metadata)
+
+
+def _meant(column: Any) -> int:
+    """Bytes of the texts that a column of Arrow's means by their numbers."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if isinstance(column, pa.ChunkedArray):
+        return sum(map(_meant, column.chunks))
+    if isinstance(column, pa.DictionaryArray) and len(column):
+        return (
+            compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+        )
+    if isinstance(column, pa.ListArray | pa.StructArray):
+        parts = column.flatten()
+        return sum(map(_meant, parts if isinstance(parts, list) else [parts]))
+    return 0
 
 
 def _arrow(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG001
@@ -130,28 +181,48 @@ def _arrow(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG001
             table = pa.ipc.open_stream(file).read_all()
         except pa.ArrowInvalid:
             table = pa.ipc.open_file(file).read_all()
+    table.validate(full=True)
     return _with_class_names(table, path)
 
 
 def _json_lines(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG001
     from pyarrow import json as arrow
 
+    _refuse_wild_json(path)
     size = min(max(path.stat().st_size, 1), csv_files.MOST)
     return arrow.read_json(path, arrow.ReadOptions(block_size=size)).to_pandas()
+
+
+def _refuse_wild_json(path: Path) -> None:
+    """Refuse what Arrow would fill the memory or overflow the stack with.
+
+    It makes a column of every key that some line has, and goes down into all that is nested.
+    """
+    keys, rows, depth = set[bytes](), 1, 0
+    with path.open("rb") as file:
+        while block := file.read(PART) + file.readline():
+            keys.update(JSON_KEY.findall(block))
+            rows += block.count(b"\n")
+            signs = np.frombuffer(JSON_TEXT.sub(b"", block), np.uint8)
+            depth = max(depth, np.cumsum(STEPS[signs]).max(initial=0))
+    if depth > MOST_NESTED:
+        raise UserError(f"{path}: has values within values, {depth} deep; give each a column")
+    size = path.stat().st_size + len(keys) * (TABLE_COLUMN + 16 * rows)
+    ask(size, path, f"{rows:,} rows have {len(keys):,} different keys")
 
 
 def _excel(path: Path, text: Collection[str]) -> pd.DataFrame:
     _refuse_bomb(path)
     try:
-        sheets = pd.read_excel(
-            path, sheet_name=None, header=None, dtype=object, na_values=[""], keep_default_na=False
-        )
+        from openpyxl import load_workbook  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         raise UserError(
             f"{path}: Excel's files need one more package: pip install 'wscpml[excel]'; or save "
             "it as CSV"
         ) from None
-    filled = {name: sheet for name, sheet in sheets.items() if len(sheet)}
+    with closing(load_workbook(path, read_only=True, data_only=True, keep_links=False)) as book:
+        sheets = {sheet.title: _sheet(sheet, path) for sheet in book.worksheets}
+    filled = {name: rows for name, rows in sheets.items() if rows}
     if not filled:
         raise UserError(f"{path}: is empty")
     if len(filled) > 1:
@@ -159,14 +230,41 @@ def _excel(path: Path, text: Collection[str]) -> pd.DataFrame:
             f"{path}: has {len(filled)} sheets, {few(list(map(str, filled)))}; save the one with "
             "the table as a file of its own"
         )
-    (sheet,) = filled.values()
-    names = [
-        f"column {j + 1}" if pd.isna(name) else str(name) for j, name in enumerate(sheet.loc[0])
-    ]
+    ((first, *rows),) = filled.values()
+    names = [f"column {j + 1}" if pd.isna(name) else str(name) for j, name in enumerate(first)]
     refuse_twice(names, "column", str(path))
-    table = sheet[1:].set_axis(names, axis=1).reset_index(drop=True)
+    table = pd.DataFrame(rows, columns=names, dtype=object)
     numbers = [name for name in names if name not in text]
     return table.assign(**{name: table[name].infer_objects() for name in numbers})
+
+
+def _sheet(sheet: Any, path: Path) -> list[list[Any]]:
+    """The cells of a sheet, as many in each row, NaN where there is nothing."""
+    sheet.reset_dimensions()  # which may claim anything
+    rows, width, asked = list[list[Any]](), 0, 0
+    for row in sheet.rows:
+        values = list(map(_value, row))
+        while values and pd.isna(values[-1]):
+            del values[-1]
+        rows.append(values)
+        width = max(width, len(values))
+        if len(rows) * max(width, 1) > asked:  # twice as much is asked for at a time
+            asked = 2 * len(rows) * max(width, 1)
+            ask(asked * CELL, path, f"{len(rows):,} rows have up to {width:,} cells")
+        if len(rows) > EXCEL_ROWS:
+            raise ValueError(f"it has a row beyond {EXCEL_ROWS}")
+    while rows and not rows[-1]:
+        del rows[-1]
+    return [values + [np.nan] * (width - len(values)) for values in rows]
+
+
+def _value(cell: Any) -> Any:
+    """A cell's value; numbers are whole where they can be."""
+    if cell.value in (None, "") or cell.data_type == "e":
+        return np.nan
+    if cell.data_type == "n" and cell.value == int(cell.value):
+        return int(cell.value)
+    return cell.value
 
 
 READERS: dict[str, Callable[[Path, Collection[str]], pd.DataFrame]] = {
@@ -255,14 +353,15 @@ def _told_of(read: Path, named: Path) -> Iterator[None]:
     try:
         yield
     except UserError as mistake:
-        raise UserError(str(mistake).replace(str(read), str(named))) from None
+        raise UserError(*(line.replace(str(read), str(named)) for line in mistake.args)) from None
 
 
 def _refuse_bomb(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         size = sum(each.file_size for each in packed.infolist())
-    if size > max(SMALL, MOST_PACKED * path.stat().st_size):
-        raise UserError(f"{path}: unpacks to more than {MOST_PACKED} times its size")
+    if size > max(SMALL_EXCEL, MOST_PACKED_EXCEL * path.stat().st_size):
+        raise UserError(f"{path}: unpacks to more than {MOST_PACKED_EXCEL} times its size")
+    ask(4 * size, path, f"it unpacks to {size:,} bytes")
 
 
 def _standard_input(text: Collection[str]) -> pd.DataFrame:

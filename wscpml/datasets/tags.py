@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array
-from wscpml.datasets.dataset import few
+from wscpml.datasets.dataset import ask_for_labels, few
 from wscpml.datasets.readers import indicator
 from wscpml.datasets.tables import short
 from wscpml.errors import UserError
@@ -32,10 +32,12 @@ class Lists:
     labels: list[list[str]]  # of each cell
     separator: str
     remarks: list[str]
+    source: str  # for messages
 
     def indicator(self) -> tuple[list[str], Array]:
         """Names, and a 0/1 matrix ``(n, q)``."""
-        names, matrix = indicator([*self.labels, []])  # the last for nothing, -1
+        names, matrix = indicator([*self.labels, []], self.source)  # the last for nothing, -1
+        ask_for_labels(len(self.codes), len(names), self.source)
         return names, matrix[self.codes]
 
     def without(self, wrong: Collection[tuple[int, str]], names: Mapping[str, str]) -> list[Any]:
@@ -98,7 +100,7 @@ def read_lists(
             f"{where}{int(often[odd.index].sum())} cells look like JSON and are no lists, such as "
             f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
         )
-    return Lists(codes, cells, [_stripped(row) for row in rows], separator, remarks)
+    return Lists(codes, cells, [_stripped(row) for row in rows], separator, remarks, source)
 
 
 def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:

@@ -20,6 +20,7 @@ import pandas as pd
 from wscpml.arrays import EVEN_ODDS, Array
 from wscpml.datasets.dataset import few
 from wscpml.errors import UserError
+from wscpml.limits import told_if_unreadable
 
 COLUMNS = ("instance", "label", "decision", "reviewer", "time", "note")
 NEEDED = COLUMNS[:3]
@@ -125,7 +126,7 @@ def read(path: str | Path) -> pd.DataFrame:
         raise UserError(f"{path}: no such file of decisions")
     if path.suffix == ".parquet":
         return checked(table_files.read(path), str(path))
-    with table_files.told_if_unreadable(path):
+    with told_if_unreadable(path):
         size, whole = path.stat().st_size, _whole_size(path.read_bytes())
         if not whole:
             return empty(cut_off=size > 0)

@@ -20,6 +20,7 @@ import yaml
 from wscpml import artifacts
 from wscpml.datasets import table_files
 from wscpml.errors import UserError
+from wscpml.limits import told_if_unreadable
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
 
@@ -158,7 +159,7 @@ def _table(path: Path) -> pd.DataFrame:
     """A table of candidates; what is in DVC's cache is Parquet, and has no ending."""
     if path.suffix:
         return table_files.read(path, ["instance", "label", "decided"])
-    with table_files.told_if_unreadable(path):
+    with told_if_unreadable(path, "parquet"):
         return pd.read_parquet(path)
 
 
