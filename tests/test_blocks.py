@@ -1,0 +1,137 @@
+import pickle
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wscpml import blocks
+from wscpml.arrays import row_blocks
+from wscpml.blocks import BlockError, Engine, OnDisk, engine
+from wscpml.errors import UserError
+
+BLOCKS = row_blocks(10, 3)
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """Twice some rows, written to a room; gives their sum."""
+
+    rows: Any
+    room: Any
+
+    def __call__(self, block: slice) -> float:
+        self.room[block] = 2 * self.rows[block]
+        return float(self.room[block].sum())
+
+
+@dataclass(frozen=True)
+class Failing:
+    error: Exception
+
+    def __call__(self, block: slice) -> float:
+        if block.start == 6:
+            raise self.error
+        return 0.0
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_come_in_the_order_of_the_blocks(workers, monkeypatch):
+    monkeypatch.setattr(blocks, "cores", lambda: workers)
+    rows = np.arange(10.0)
+    work = Doubled(rows, Engine().room((10,), float))
+    assert list(Engine().over(work, BLOCKS, 1, "doubling")) == [6, 24, 42, 18]
+    np.testing.assert_array_equal(work.room, 2 * rows)
+
+
+def test_memory_says_how_many_blocks_are_worked_on_at_once(monkeypatch):
+    monkeypatch.setattr(blocks, "cores", lambda: 8)
+    assert Engine(memory=100)._workers(30, "a pass") == 3
+    assert Engine(memory=1000)._workers(30, "a pass") == 8
+    monkeypatch.setattr(blocks, "free", lambda: 10)
+    assert Engine()._workers(30, "a pass") == 1
+
+
+def test_memory_that_is_too_little_for_a_block_is_a_line():
+    with pytest.raises(UserError, match="memory: 10 bytes is too little for a pass: .* 2 KB"):
+        Engine(memory=10).each(Failing(ValueError()), BLOCKS, 2000, "a pass")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("4 GB", 4e9), ("1.5mb", 1.5e6), (2000, 2000), ("7", 7)]
+)
+def test_memory_is_bytes_or_text(text, size):
+    assert blocks.parsed(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1 GB", "0 GB", "4 GiB"])
+def test_other_memory_is_refused(text):
+    with pytest.raises(ValueError, match="such as 4 GB"):
+        blocks.parsed(text)
+
+
+def test_a_block_that_fails_names_its_rows():
+    with pytest.raises(BlockError, match="a pass: rows 6 to 8: ValueError: odd"):
+        Engine().each(Failing(ValueError("odd\nmore")), BLOCKS, 1, "a pass")
+    with pytest.raises(UserError, match="a pass: rows 6 to 8: no such file"):
+        Engine().each(Failing(UserError("no such file")), BLOCKS, 1, "a pass")
+
+
+def test_what_is_sent_of_an_array_on_disk_is_its_path(tmp_path):
+    given = Engine(directory=tmp_path)
+    values = np.arange(100_000.0)
+    shared = given.shared(values)
+    sent = pickle.dumps(shared)
+    assert len(sent) < 1000
+    np.testing.assert_array_equal(pickle.loads(sent)[3:9], values[3:9])
+    np.save(tmp_path / "own.npy", values)
+    mapped = given.shared(np.load(tmp_path / "own.npy", mmap_mode="r"))
+    assert mapped.path == str(tmp_path / "own.npy")
+    np.testing.assert_array_equal(mapped[-5:], values[-5:])
+
+
+def test_a_file_that_a_worker_does_not_see_is_a_line(tmp_path):
+    with pytest.raises(UserError, match=r"gone\.bin: .* every worker must see"):
+        OnDisk(tmp_path / "gone.bin", (3,), float)[:]
+
+
+def test_a_full_disk_is_a_line(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(blocks.os, "posix_fallocate", full)
+    with pytest.raises(UserError, match=r"cannot be written \(No space left on device\)"):
+        Engine(directory=tmp_path).room((3,), float)
+
+
+def test_a_cluster_does_the_same_blocks(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    rows = np.arange(10.0)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as cluster:
+        with engine(scheduler=cluster.scheduler_address) as given:
+            work = Doubled(given.shared(rows), given.room((10,), float))
+            assert list(given.over(work, BLOCKS, 1, "doubling")) == [6, 24, 42, 18]
+            np.testing.assert_array_equal(work.room[:], 2 * rows)
+            with pytest.raises(BlockError, match="rows 6 to 8: ValueError: odd"):
+                given.each(Failing(ValueError("odd")), BLOCKS, 1, "a pass")
+        with distributed.Client(cluster), engine() as given:
+            assert given.client is not None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("found", "told"), [({"tcp://w": "0.0"}, "update it"), ({}, "no workers")])
+def test_workers_of_another_version_are_refused(found, told):
+    client = SimpleNamespace(run=lambda _: found)
+    with pytest.raises(UserError, match=told):
+        blocks._refuse_other_versions(client)
+
+
+def test_a_scheduler_that_does_not_answer_is_a_line(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(blocks, "WAIT", 0.2)
+    with pytest.raises(UserError, match="does not answer"), engine(scheduler="tcp://127.0.0.1:9"):
+        pass
