@@ -39,7 +39,7 @@ format: .venv/installed
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict
 
-# Log the present result once more, e.g. into another or an emptied MLflow store.
+# Log the present result if it is not there, e.g. into another or an emptied MLflow store.
 track: .venv/installed
 	python -m dvc repro --force --single-item track
 

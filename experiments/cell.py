@@ -4,6 +4,8 @@
 """
 
 import argparse
+import hashlib
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -136,8 +138,21 @@ def log(cell: Cell, written: dict[str, Any], study: Study) -> None:
         tags=tags,
     )
     tracking.log_family(
-        whole, parts, study.experiment, cell.path, failed=written["error"] is not None
+        whole,
+        parts,
+        study.experiment,
+        cell.path,
+        identity(cell, written),
+        failed=written["error"] is not None,
     )
+
+
+def identity(cell: Cell, written: dict[str, Any]) -> str:
+    """What tells the result from any other: all of it but time and memory, which vary."""
+    vary = ("seconds", "peak_memory_mb")
+    runs = [{key: run[key] for key in run if key not in vary} for run in written["runs"]]
+    told = {key: written[key] for key in written if key not in vary} | {"runs": runs}
+    return hashlib.sha256(json.dumps([cell.part, told], sort_keys=True).encode()).hexdigest()
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -1,5 +1,7 @@
 """Log the result of the pipeline as one MLflow run, from the files that it left."""
 
+import hashlib
+import json
 import os
 import re
 import sys
@@ -120,6 +122,7 @@ def track(settings: Settings) -> None:
         example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
         dataset=settings.dataset.title,
         digest=found.outs["data/prepared"].removesuffix(".dir"),
+        identity=identity(found),
         sizes={
             "instances": features.shape[0],
             "features": features.shape[1],
@@ -128,6 +131,13 @@ def track(settings: Settings) -> None:
     )
     run_id = tracking.log_run(result, **settings.tracking.model_dump())
     artifacts.write("metrics/run.json", {"run_id": run_id})
+
+
+def identity(found: Locked) -> str:
+    """What tells the result from any other: outputs, settings, and the code that logs them."""
+    code = artifacts.read(versions.CODE)["stages"]["track"]
+    told = json.dumps([found.outs, found.settings, code], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def sources(settings: Settings) -> list[str]:

@@ -22,14 +22,6 @@ from wscpml.serving.model import Model
 from wscpml.serving.versions import Locked
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    """A new project without a store."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
-    return tmp_path
-
-
 def test_the_store_is_a_sqlite_file_in_the_project_wherever_dvc_runs(store, monkeypatch):
     monkeypatch.chdir("/")
     assert tracking.store_uri() == f"sqlite:///{store}/mlflow.db"
@@ -45,10 +37,7 @@ def test_telemetry_is_off():
 
 
 def test_processes_that_start_together_on_a_new_store_all_succeed(store):
-    code = (
-        "from wscpml.serving import tracking as t; t.mlflow.set_tracking_uri(t.store_uri());"
-        "print(t._experiment_id('shared'))"
-    )
+    code = "from wscpml.serving import tracking; print(tracking.prepare('shared'))"
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     started = [
         subprocess.Popen(
@@ -83,6 +72,7 @@ def a_result(model: Path, **changes) -> tracking.Result:
         example=np.zeros((1, 1)),
         dataset="none",
         digest="0",
+        identity="0",
         sizes={"instances": 1},
     )
     return replace(result, **changes)
@@ -119,7 +109,7 @@ def test_a_run_that_cannot_be_logged_whole_is_not_left_half(store, tmp_path):
     with pytest.raises(UserError, match="nothing.csv: is missing"):
         tracking.log_run(replace(whole, files=[Path("nothing.csv")]), "none")
     with pytest.raises(UserError, match="MLFLOW_TRACKING_URI"):
-        tracking.log_run(replace(whole, metrics={"not / a ? name": 1.0}), "none")
+        tracking.log_run(replace(whole, identity="1", metrics={"not / a ? name": 1.0}), "none")
     found = mlflow.search_runs(search_all_experiments=True)
     assert found.run_id.tolist() == [run_id]
 
@@ -257,8 +247,11 @@ def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
 
 def test_a_model_is_registered_if_it_is_to_be(store):
     result = a_result(store / "model")
-    for version in ("1", "2"):
-        run_id = tracking.log_run(result, "none", register_as="songs")
-        found = mlflow.MlflowClient().get_model_version("songs", version)
-        assert found.run_id == run_id
+    first = tracking.log_run(result, "none")
+    assert not mlflow.MlflowClient().search_registered_models()
+    for version, made in (("1", result), ("1", result), ("2", replace(result, identity="1"))):
+        run_id = tracking.log_run(made, "none", register_as="songs")
+        assert (run_id == first) == (version == "1")
+        found = mlflow.MlflowClient().search_model_versions("name = 'songs'")[0]
+        assert (str(found.version), found.run_id) == (version, run_id)
     assert mlflow.pyfunc.load_model("models:/songs/2").predict(pd.DataFrame({"x": [1.0]})).size == 2

@@ -160,11 +160,8 @@ def test_the_same_inputs_give_the_same_bytes_on_any_number_of_cores(project):
     before = digests(project)
     one_thread = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     project.repro("--force", "--downstream", "prepare", **one_thread)
-    after = digests(project)
-    assert {name for name in before if before[name] != after[name]} == {"metrics/run.json"}
+    assert digests(project) == before  # also the run's id: it is the same result
     project.run("git", "checkout", "dvc.lock")
-    project.run("dvc", "checkout")
-    assert digests(project) == before
 
 
 def test_versions_come_back_by_git_and_dvc_or_from_the_mlflow_run(project, tmp_path):

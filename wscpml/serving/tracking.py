@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,8 +23,10 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 import mlflow  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+import requests  # noqa: E402
+from alembic.script import ScriptDirectory  # noqa: E402
 from alembic.util import CommandError  # noqa: E402
-from filelock import FileLock  # noqa: E402
+from filelock import FileLock, Timeout  # noqa: E402
 from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
 from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
 from mlflow.entities import Metric, Param, Run, RunTag  # noqa: E402
@@ -33,22 +35,30 @@ from mlflow.models import ModelSignature, set_model  # noqa: E402
 from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from mlflow.store.db.utils import _get_alembic_config  # noqa: E402
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from mlflow.types import ColSpec, Schema, TensorSpec  # noqa: E402
 from mlflow.types.schema import Array as ListOf  # noqa: E402
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
+from sqlalchemy import Engine, event  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from wscpml.arrays import Array  # noqa: E402
+from wscpml.deadlines import within  # noqa: E402
 from wscpml.errors import UserError  # noqa: E402
-from wscpml.serving import prediction  # noqa: E402
+from wscpml.serving import local_store, prediction  # noqa: E402
 from wscpml.serving.model import Model, load  # noqa: E402
 
 SQLITE = "sqlite:///"
+MOST_RUNS = 1000  # of one result
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
 PACKAGE = Path(__file__).parents[1]
 NO_SUCH_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
 READ_AGAIN = "try again"
+RESULT = "wscpml.result"  # the tag with a result's identity
+MOST_WAITED = 300  # seconds for another process that uses the store
+SECONDS_TO_ANSWER, SLOWEST = 15, 100_000  # of a server; bytes a second that it takes at least
 TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
 
 
@@ -74,6 +84,7 @@ class Result(Summary):
     example: Array | pd.DataFrame  # some rows as the model takes them
     dataset: str
     digest: str  # of the data set, as DVC has it
+    identity: str  # of the result: one that is logged already is found by it
     sizes: Mapping[str, int]
 
 
@@ -89,9 +100,10 @@ def store_uri() -> str:
 
 
 def log_run(result: Result, experiment: str, register_as: str | None = None) -> str:
-    """Log a result as one run, and return the run's id.
+    """Log a result as one run, and return the run's id, which is the one it has if it is there.
 
     Its model becomes the next version of the one that is registered under a name, if one is given.
+    What a process logged of the same result that was killed meanwhile is removed.
     """
     model = None
     if result.model:
@@ -99,49 +111,112 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
     missing = [file for file in result.files if not file.is_file()]
     if missing:
         raise UserError(f"{missing[0]}: is missing; `dvc repro` makes it anew")
-    with _failures_in_one_line():
-        mlflow.set_tracking_uri(store_uri())
+    with _failures_in_one_line(), _alone():
         experiment_id = _experiment_id(experiment)
-        run = mlflow.start_run(experiment_id=experiment_id, run_name=result.name)
-        run_id: str = run.info.run_id
-        try:
-            with run:
-                _log(result, model, register_as, run_id, run.info.start_time)
-        except BaseException:
-            mlflow.delete_run(run_id)  # no half runs
-            raise
+        run_id = _found_again(experiment_id, result.identity, ["FINISHED"])
+        if run_id is None:
+            run = mlflow.start_run(
+                experiment_id=experiment_id,
+                run_name=result.name,
+                tags={RESULT: result.identity},
+            )
+            run_id = run.info.run_id
+            try:
+                with run:
+                    _log(result, model, run_id, run.info.start_time)
+            except BaseException:
+                with suppress(Exception):
+                    _remove(mlflow.get_run(run_id))  # no half runs
+                raise
+        if register_as and model:
+            _register(run_id, register_as)
     return run_id
 
 
 def prepare(experiment: str) -> str:
     """Find or create the store and the experiment, whose id it returns."""
-    with _failures_in_one_line():
-        mlflow.set_tracking_uri(store_uri())
+    with _failures_in_one_line(), _alone():
         return _experiment_id(experiment)
 
 
 def log_family(
-    whole: Summary, parts: Sequence[Summary], experiment: str, file: Path, failed: bool
+    whole: Summary,
+    parts: Sequence[Summary],
+    experiment: str,
+    file: Path,
+    identity: str,
+    failed: bool,
 ) -> str:
-    """Log a run with a file, and below it one for each part; returns the id of the first."""
-    experiment_id = prepare(experiment)
-    client = mlflow.MlflowClient()
-    started: list[str] = []
-    with _failures_in_one_line():
+    """Log a run with a file, and below it one for each part; returns the id of the first.
+
+    `identity` is that of the result: what is logged already is found by it, as for `log_run`.
+    """
+    client = mlflow.MlflowClient
+    started: list[Run] = []
+    with _failures_in_one_line(), _alone():
+        experiment_id = _experiment_id(experiment)
+        found = _found_again(experiment_id, identity, ["FINISHED", "FAILED"])
+        if found is not None:
+            return found
         try:
             for each in (whole, *parts):
-                above = {MLFLOW_PARENT_RUN_ID: started[0]} if started else {}
-                run = client.create_run(experiment_id, tags=above, run_name=each.name)
-                started.append(run.info.run_id)
+                about = {RESULT: identity}
+                if started:
+                    about[MLFLOW_PARENT_RUN_ID] = started[0].info.run_id
+                run = client().create_run(experiment_id, tags=about, run_name=each.name)
+                started.append(run)
                 _log_batch(run.info.run_id, each, _points(each, run.info.start_time))
-            client.log_artifact(started[0], str(file))
-            for run_id in started:
-                client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
+            first = started[0].info.run_id
+            client().log_artifact(first, str(file))
+            for run in reversed(started):  # it is whole once the first is
+                client().set_terminated(run.info.run_id, "FAILED" if failed else "FINISHED")
         except BaseException:
-            for run_id in started:
-                client.delete_run(run_id)  # no half runs
+            with suppress(Exception):
+                for run in started:
+                    _remove(run)  # no half runs
             raise
-    return started[0]
+    return first
+
+
+def _found_again(experiment_id: str, identity: str, ends: Sequence[str]) -> str | None:
+    """The newest run that a result was logged as whole, with one of these ends, if there is one.
+
+    What else there is of it, its process never finished: that is removed.
+    """
+    client = mlflow.MlflowClient()
+    chosen = f"tags.`{RESULT}` = '{identity}'"
+    runs = client.search_runs([experiment_id], chosen, max_results=MOST_RUNS)
+    first = {run.info.run_id: run.data.tags.get(MLFLOW_PARENT_RUN_ID) for run in runs}
+    whole = [
+        run.info.run_id
+        for run in runs
+        if first[run.info.run_id] is None and run.info.status in ends
+    ]
+    for run in runs:
+        if (first[run.info.run_id] or run.info.run_id) not in whole:
+            _remove(run)
+    return whole[0] if whole else None
+
+
+def _remove(run: Run) -> None:
+    """Delete a run that is not whole, and the model that was logged with it."""
+    client, info = mlflow.MlflowClient(), run.info
+    for model in client.search_logged_models(
+        [info.experiment_id], f"source_run_id = '{info.run_id}'"
+    ):
+        client.delete_logged_model(model.model_id)
+    client.delete_run(info.run_id)
+
+
+def _register(run_id: str, name: str) -> None:
+    """Make the model of a run the next version of a registered one, unless it is one already."""
+    client = mlflow.MlflowClient()
+    with suppress(MlflowException):  # there is none of that name yet
+        if any(each.run_id == run_id for each in client.search_model_versions(f"name = '{name}'")):
+            return
+    outputs = mlflow.get_run(run_id).outputs
+    if outputs is not None:
+        mlflow.register_model(f"models:/{outputs.model_outputs[0].model_id}", name)
 
 
 def tags(run_id: str) -> dict[str, str]:
@@ -170,7 +245,7 @@ def logged(experiment: str, tag: str, value: str) -> str | None:
     """The id of the newest run of an experiment with such a tag, if there is one."""
     experiment_id = prepare(experiment)
     with _failures_in_one_line():
-        chosen = f"tags.`{tag}` = '{value}'"
+        chosen = f"tags.`{tag}` = '{value}' AND attributes.status = 'FINISHED'"
         found = mlflow.MlflowClient().search_runs([experiment_id], chosen, max_results=1)
     return found[0].info.run_id if found else None
 
@@ -196,9 +271,7 @@ def _is_missing(store: str) -> bool:
     return store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).exists()
 
 
-def _log(
-    result: Result, model: Model | None, register_as: str | None, run_id: str, now: int
-) -> None:
+def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
     _log_values(run_id, now, result)
     for file in result.files:
         mlflow.log_artifact(str(file), "/".join(file.parent.parts) or None)
@@ -214,7 +287,7 @@ def _log(
         tags={name: str(size) for name, size in result.sizes.items()},
     )
     if model:
-        _log_model(result, model, register_as)
+        _log_model(result, model)
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:
@@ -240,7 +313,7 @@ def _log_batch(run_id: str, summary: Summary, points: Sequence[Metric]) -> None:
         client.log_batch(run_id, metrics=points[start : start + METRICS_PER_BATCH])
 
 
-def _log_model(result: Result, model: Model, register_as: str | None) -> None:
+def _log_model(result: Result, model: Model) -> None:
     """Log the model from code around its weights: nothing is pickled, nothing is inferred."""
     example = pd.DataFrame(result.example, columns=model.columns)
     for name in example.select_dtypes(["datetime", "datetimetz"]):
@@ -254,7 +327,6 @@ def _log_model(result: Result, model: Model, register_as: str | None) -> None:
         code_paths=[str(PACKAGE)],
         signature=_signature(model, example),
         input_example=example,
-        registered_model_name=register_as,
         pip_requirements=[f"{package}=={version(package)}" for package in needed],
     )
 
@@ -309,20 +381,73 @@ def _kind(cells: "pd.Series[Any]") -> Any:
     return ListOf("double") if lists else "string"
 
 
-def _experiment_id(name: str) -> str:
-    """Find or create the experiment, and with it the store, one process at a time.
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Use the store; one in a file, which is made if need be, is one process's at a time.
 
-    Two processes that create the same SQLite store at once break it for good.
+    A server is shared by all: nothing is locked while it may take its time.
     """
     store = store_uri()
-    local = store.startswith(SQLITE)
-    database = store.removeprefix(SQLITE) if local else project_root() / "mlflow.db"
-    with FileLock(f"{database}.lock"):
-        found = mlflow.get_experiment_by_name(name)
-        if found is not None:
-            return str(found.experiment_id)
-        location = None if _has_server() else (project_root() / "mlruns").as_uri()
-        return str(mlflow.create_experiment(name, location, TRAINING_PAGES))
+    mlflow.set_tracking_uri(store)
+    if not store.startswith(SQLITE):
+        yield
+        return
+    database = Path(store.removeprefix(SQLITE))
+    lock = FileLock(f"{database}.lock", timeout=MOST_WAITED)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise UserError(
+            f"{lock.lock_file}: another process has been logging for {MOST_WAITED} seconds; end "
+            f"it, and {LOG_AGAIN}"
+        ) from None
+    try:
+        local_store.make_whole(database, _revisions, _make_store)
+        yield
+    finally:
+        lock.release()
+
+
+def _revisions() -> list[str]:
+    """The versions of the store that this MLflow knows, the newest first."""
+    scripts = ScriptDirectory.from_config(_get_alembic_config(""))  # type: ignore[no-untyped-call]
+    return [each.revision for each in scripts.walk_revisions()]
+
+
+def _make_store(path: Path) -> None:
+    """Make a new store at a path, where nobody else sees it: no step of it has to last."""
+
+    def hurry(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(Engine, "connect", hurry)
+    try:
+        made = SqlAlchemyStore(  # type: ignore[no-untyped-call]
+            f"{SQLITE}{path.resolve().as_posix()}", str(_artifacts())
+        )
+        made.engine.dispose()
+    finally:
+        event.remove(Engine, "connect", hurry)
+
+
+def _artifacts() -> Path:
+    return project_root() / "mlruns"
+
+
+def _experiment_id(name: str) -> str:
+    """Find or create the experiment."""
+    found = mlflow.get_experiment_by_name(name)
+    if found is None:
+        location = None if _has_server() else _artifacts().as_uri()
+        try:
+            return str(mlflow.create_experiment(name, location, TRAINING_PAGES))
+        except MlflowException:
+            found = mlflow.get_experiment_by_name(name)  # another was faster
+            if found is None:
+                raise
+    if not found.experiment_id:
+        raise MlflowException("what answers there is not MLflow")
+    return str(found.experiment_id)
 
 
 def _has_server() -> bool:
@@ -331,19 +456,48 @@ def _has_server() -> bool:
 
 @contextmanager
 def _failures_in_one_line(then: str = LOG_AGAIN) -> Iterator[None]:
-    """A store that cannot be reached or refuses is the user's to mend."""
+    """A store that cannot be reached, refuses or answers nonsense is the user's to mend."""
     try:
-        yield
+        with _answers_in_time():
+            yield
     except (MlflowException, SQLAlchemyError, CommandError, ImportError, OSError) as error:
         address = store_uri()
         login = urlsplit(address).netloc.rpartition("@")[0]
-        reason = str(error).partition("\n")[0]
+        reason = " ".join(str(error).split()) or type(error).__name__
         if login:
             address, reason = (text.replace(f"{login}@", "") for text in (address, reason))
         raise UserError(
             f"MLFLOW_TRACKING_URI: MLflow at {address} failed ({reason[:200]}); mend it, or set "
             f"another, and {then}"
         ) from None
+
+
+@contextmanager
+def _answers_in_time() -> Iterator[None]:
+    """Give a server so long for each answer as a whole; one that failed once is not asked again.
+
+    A timeout of requests is for each of the bytes that a slow server sends.
+    """
+    asked = requests.Session.send
+    failed = False
+
+    def send(session: requests.Session, request: Any, **options: Any) -> requests.Response:
+        nonlocal failed
+        if failed:
+            raise requests.ConnectionError("it failed before")
+        size = int(request.headers.get("Content-Length") or 0)
+        try:
+            with within(SECONDS_TO_ANSWER + size / SLOWEST):
+                return asked(session, request, **options)
+        except OSError:
+            failed = True
+            raise
+
+    requests.Session.send = send  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        requests.Session.send = asked  # type: ignore[method-assign]
 
 
 def _refuse_taken(port: str) -> None:

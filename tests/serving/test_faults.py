@@ -1,0 +1,148 @@
+"""MLflow's store and servers when they fail, and processes that are killed while they log."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from tests.conftest import ROOT
+from tests.serving import hostile
+from tests.serving.test_tracking import a_result
+from wscpml.errors import UserError
+from wscpml.serving import local_store, tracking
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+def test_a_server_that_is_none_is_one_line_in_time(store, monkeypatch, kind):
+    monkeypatch.setattr(tracking, "SECONDS_TO_ANSWER", 0.5)
+    with hostile.server(kind) as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        start = time.monotonic()
+        with pytest.raises(UserError) as told:
+            tracking.prepare("none")
+    assert time.monotonic() - start < 6
+    assert str(told.value).startswith(f"MLFLOW_TRACKING_URI: MLflow at {address} failed (")
+    assert "\n" not in str(told.value)
+    assert not list(store.iterdir())  # and no lock
+
+
+def runs() -> "dict[str, str]":
+    """Status of each run that is there, by its id."""
+    mlflow.set_tracking_uri(tracking.store_uri())
+    found = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    return {run.info.run_id: run.info.status for run in found}
+
+
+def test_a_result_is_one_run_however_often_it_is_logged(store):
+    result = replace(a_result(store / "model"), model=None)
+    first = tracking.log_run(result, "none")
+    assert tracking.log_run(result, "none") == first
+    other = tracking.log_run(replace(result, identity="1"), "none")
+    assert runs() == {first: "FINISHED", other: "FINISHED"}
+
+
+@pytest.mark.parametrize("step", ["_log_values", "_log_model"])
+def test_what_a_killed_process_logged_is_removed_by_the_next(store, step, monkeypatch):
+    result = replace(a_result(store / "model"), tables={"t.json": tracking.pd.DataFrame()})
+    child = os.fork()
+    if not child:
+        place = tracking if hasattr(tracking, step) else mlflow
+        monkeypatch.setattr(place, step, lambda *_, **__: os._exit(9))
+        tracking.log_run(result, "none")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert list(runs().values()) == ["RUNNING"]
+    run_id = tracking.log_run(result, "none")
+    assert runs() == {run_id: "FINISHED"}
+    experiment = mlflow.get_run(run_id).info.experiment_id
+    (model,) = mlflow.MlflowClient().search_logged_models([experiment])
+    assert model.source_run_id == run_id
+
+
+def a_family(name: str = "cell", count: int = 2) -> tuple[tracking.Summary, list[tracking.Summary]]:
+    parts = [tracking.Summary(f"fold {k}", {}, {"m": 1.0}, {}) for k in range(count)]
+    return tracking.Summary(name, {}, {"m": 1.0}, {}), parts
+
+
+@pytest.mark.parametrize("after", [0, 2, 3])
+def test_a_family_of_runs_is_logged_once_and_whole(store, after, monkeypatch):
+    (store / "x.json").write_text("1")
+    whole, parts = a_family()
+
+    def log() -> str:
+        return tracking.log_family(whole, parts, "none", store / "x.json", "0", failed=False)
+
+    done, real = [], mlflow.MlflowClient.set_terminated
+
+    def ended(*arguments: object) -> None:
+        if len(done) == after:
+            os._exit(9)
+        done.append(real(*arguments))
+
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr(mlflow.MlflowClient, "set_terminated", ended)
+        log()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (9 if after < 3 else 0)
+    before = set(runs())
+    first = log()
+    assert (first in before) == (after == 3)
+    assert len(runs()) == 3
+    assert set(runs().values()) == {"FINISHED"}
+
+
+def kill_while_mlflow_makes_a_store(database: Path, statement: str) -> None:
+    """MLflow alone, in a process that is killed at its first SQL that begins like this."""
+    code = (
+        "import os, sys\n"
+        "from sqlalchemy import Engine, event\n"
+        "@event.listens_for(Engine, 'before_cursor_execute')\n"
+        "def look(c, cursor, sql, *_):\n"
+        "    if sql.strip().startswith(sys.argv[2]): os._exit(9)\n"
+        "from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore\n"
+        "SqlAlchemyStore(f'sqlite:///{sys.argv[1]}', '/nowhere')\n"
+    )
+    command = [sys.executable, "-c", code, str(database), statement]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 9
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE alembic_version", "DROP TABLE experiments"])
+def test_a_store_that_mlflow_left_half_made_is_made_anew(store, statement):
+    database = store / "mlflow.db"
+    kill_while_mlflow_makes_a_store(database, statement)
+    assert database.exists()
+    run_id = tracking.log_run(replace(a_result(store / "model"), model=None), "none")
+    assert runs() == {run_id: "FINISHED"}
+    left = {each.name for each in store.iterdir()}
+    assert left - {"mlflow.db.lock"} == {"mlflow.db", "model"}
+
+
+def test_the_runs_of_a_store_that_was_cut_off_in_a_step_are_carried_over(store):
+    result = replace(a_result(store / "model"), model=None, metrics={"m": 0.5})
+    run_id = tracking.log_run(result, "none")
+    with closing(sqlite3.connect(store / "mlflow.db")) as database:
+        database.execute("CREATE TABLE _alembic_tmp_runs (x)")
+        database.execute("UPDATE alembic_version SET version_num = 'dc11669786a5'")
+        database.execute("DROP TABLE webhooks")
+        database.commit()
+    tracking.prepare("none")
+    assert runs() == {run_id: "FINISHED"}
+    assert mlflow.get_run(run_id).data.metrics == {"m": 0.5}
+    assert (store / f"mlflow.db{local_store.HALF_MADE}").exists()
+
+
+def test_a_store_of_another_version_of_mlflow_is_left_as_it_is(store):
+    tracking.log_run(replace(a_result(store / "model"), model=None), "none")
+    with closing(sqlite3.connect(store / "mlflow.db")) as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of the future'")
+        database.commit()
+    before = (store / "mlflow.db").read_bytes()
+    local_store.make_whole(store / "mlflow.db", tracking._revisions, tracking._make_store)
+    assert (store / "mlflow.db").read_bytes() == before
