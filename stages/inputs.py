@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def given(name: str) -> Array | None:
-    """The `truth` or the `candidates` that the data set itself brings, for all rows."""
+    """The `truth`, the `candidates` or the `votes` that the data set brings, for all rows."""
     if name not in artifacts.read("data/prepared/names.json")["given"]:
         return None
     labels: Array = artifacts.read(f"data/prepared/{name}.npy")
@@ -69,6 +69,12 @@ def candidates(side: str) -> Array:
     """Candidate labels of the rows."""
     labels: Array = artifacts.read("data/candidates.npy")[rows(side)]
     return labels
+
+
+def votes(side: str) -> Array | None:
+    """What several taggers say for each candidate of the rows, if the data set has it."""
+    found = given("votes")
+    return None if found is None else found[rows(side)]
 
 
 def truth(side: str) -> Array:

@@ -19,16 +19,17 @@ def judge_labels(settings: Settings) -> None:
     be missing has no rows if candidates are complete.
     """
     rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
-    complete = settings.dataset.complete
-    judged = judging.judge(
-        rows, candidates, streams(settings.seed).judging, decided, complete=complete
-    )
+    evidence: dict[str, Any] = {
+        "complete": settings.dataset.complete,
+        "votes": inputs.votes("train"),
+    }
+    judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided, **evidence)
     known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
     remarks = judged.noise.told(names) + queue.told(known, decided, names)
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
     if len(decided.row):
-        before = judging.judge(rows, candidates, streams(settings.seed).judging, complete=complete)
+        before = judging.judge(rows, candidates, streams(settings.seed).judging, **evidence)
         noise["agreement"] = decided.agreement(candidates, before.label_confidence)
     artifacts.write("models/wsc-pml/label_confidence.npy", judged.label_confidence[known == 1])
     missing = np.zeros((0, len(names))) if judged.missing is None else judged.missing

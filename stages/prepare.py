@@ -30,7 +30,7 @@ def prepare(settings: Settings) -> None:
         data = own.load(sources, lambda n: test_rows(settings, n))
     for warning in check(data, chosen.title):
         print(warning, file=sys.stderr)
-    given = {"truth": data.truth, "candidates": data.candidates}
+    given = {"truth": data.truth, "candidates": data.candidates, "votes": data.votes}
     given = {name: labels for name, labels in given.items() if labels is not None}
     names = {
         "given": list(given),

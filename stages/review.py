@@ -39,6 +39,7 @@ def session(settings: Settings) -> Session:
         inputs.raw_features("train"),
         model.load(f"{MADE}/classifier"),
     )
+    votes = inputs.votes("train")
     known = inputs.decided().added_to(candidates)
     confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"), known)
 
@@ -46,7 +47,9 @@ def session(settings: Settings) -> Session:
         return Judgement(label_confidence, lambda row: trained.predict_proba(X[[row]])[0])
 
     def judge(decided: Decided) -> Judgement:
-        judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided)
+        judged = judging.judge(
+            rows, candidates, streams(settings.seed).judging, decided, votes=votes
+        )
         return judgement(judged.label_confidence)
 
     items = Items(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from sklearn.metrics import roc_auc_score
 
 from tests.contract import small
 from tests.stages.test_stages import run_all
@@ -191,6 +192,35 @@ def test_every_door_takes_incomplete_tags_to_the_same_effect(project):
     assert artifacts.read("models/wsc-pml/noise.json")["lost"] > 0
     pages = [Path(page).read_text() for page in ("metrics/audit.html", "page.html")]
     assert len({re.search('"name":"missing".*?]]', page)[0] for page in pages}) == 1
+
+
+def test_every_door_takes_votes_to_the_same_effect(project):
+    """Without a truth, so that nothing is held out."""
+    rng, given = np.random.default_rng(0), pd.read_csv("data/own/tags.csv").set_index("song")
+    truth = pd.read_csv("data/own/truth.csv").set_index("song")
+    votes = given * (1 + rng.binomial(4, np.where(truth == 1, 0.8, 0.1)))
+    rows = votes.melt(ignore_index=False, var_name="label", value_name="weight").reset_index()
+    rows[rows.weight > 0].to_csv("data/own/tags.csv", index=False)
+    project["dataset"] |= {"truth": None}
+    project["classifier"] |= {"labels": "cleaned", "kind": "kernel_ridge"}
+    Path("params.yaml").write_text(yaml.safe_dump(project))
+    with one_blas_thread():
+        run_all()
+    one = artifacts.read("data/pseudo_labels.parquet")
+    chosen = settings.for_estimator(Path("params.yaml"), [])
+    songs = pd.read_csv("data/own/songs.csv").set_index("song")
+    names = sorted(LABELS)
+    fitted, without = (
+        WSCPML(**chosen).fit(songs, given[names], votes=each) for each in (votes, None)
+    )
+    pairs = fitted.label_confidence_.to_numpy()[fitted.candidates_ == 1]
+    assert one.label_confidence.tolist() == pairs.tolist()
+    main(["clean", "data/own/songs.csv", "data/own/tags.csv", "--id", "song"]
+         + ["--params", "params.yaml", "-o", "clean.parquet"])  # fmt: skip
+    assert pd.read_parquet("clean.parquet").label_confidence.tolist() == pairs.tolist()
+    true = truth[names].to_numpy()[fitted.candidates_ == 1]
+    plain = without.label_confidence_.to_numpy()[fitted.candidates_ == 1]
+    assert roc_auc_score(true, pairs) > (1 + roc_auc_score(true, plain)) / 2
 
 
 @pytest.mark.parametrize("labels", ["printed", "cleaned"])

@@ -32,6 +32,7 @@ from wscpml.progress import Steps, steps
 from wscpml.quality import evidence, issues, judging, queue
 from wscpml.quality.decisions import Decided, decided, remarks, taken
 from wscpml.quality.given import aligned, checked
+from wscpml.quality.votes import checked as checked_votes
 from wscpml.randomness import Streams, streams
 from wscpml.serving.model import Model, refuse_to_replace
 from wscpml.serving.model import load as read_model
@@ -103,13 +104,17 @@ class WSCPML(
     device: Device = "auto"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None, votes: Any = None
+    ) -> Self:
         """Fit to features ``(n, d)`` and candidates ``(n, q)``, arrays or tables.
 
         What a person knows goes in as `decisions`: a table, or the name of its file, with the
         columns `instance` (as the index of the tables has it, or the number of the row), `label`
         and `decision`, true or false. What another model says goes in as `probabilities`
-        ``(n, q)``, of rows that it was not fitted to: they are judged by as well.
+        ``(n, q)``, of rows that it was not fitted to: they are judged by as well. How many taggers
+        gave each candidate, or how much else speaks for it, goes in as `votes` ``(n, q)``, above 0
+        for candidates and 0 or NaN for other labels.
         """
         check_estimator(self)
         y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
@@ -122,6 +127,7 @@ class WSCPML(
         )
         self._decisions = None if decisions is None else taken(decisions)
         self._given = None if probabilities is None else aligned(probabilities, *self._names)
+        self._votes = None if votes is None else aligned(votes, *self._names, "votes")
         with one_blas_thread():
             super().fit(X, y)
         noise = self.judged_.noise
@@ -163,8 +169,11 @@ class WSCPML(
         given = self._given
         if given is not None:
             given = checked(given, candidates.shape, *self._names)
+        votes = self._votes
+        if votes is not None:
+            votes = checked_votes(votes, candidates, *self._names)
         self.judged_ = judging.judge(
-            rows, candidates, random.judging, self.decided_, given, self.complete
+            rows, candidates, random.judging, self.decided_, given, self.complete, votes
         )
         F = self.decided_.settle(found.pseudo_labels.toarray())
         progress.begin("training the classifier")

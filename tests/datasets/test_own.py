@@ -63,6 +63,58 @@ def test_candidates_as_long_rows_and_a_weight_of_zero_is_no_candidate():
     assert the_songs(load(candidates="y.csv"))
 
 
+def test_weights_of_long_rows_are_votes_and_add_up():
+    Path("y.csv").write_text("song,label,weight\ns2,rock,3\ns1,rock,1\ns3,jazz,0\ns2,jazz,0.5\n")
+    data = load(candidates="y.csv")
+    assert data.votes.tolist() == [[0, 1], [0.5, 3], [0, 0]]
+    Path("y.csv").write_text("song,label,weight\ns2,Rock,3\ns1,rock,1\ns2,rock,2\ns2,jazz,1\n")
+    data = load(candidates="y.csv", merge_variants=True)
+    assert data.label_names == ["jazz", "rock"]
+    assert data.votes.tolist() == [[0, 1], [1, 5], [0, 0]]
+    Path("t.csv").write_text("song,label\ns1,rock\ns2,rock\ns2,folk\n")
+    data = load(candidates="y.csv", truth="t.csv")
+    assert data.label_names == ["Rock", "jazz", "rock", "folk"]
+    assert data.votes.tolist() == [[0, 0, 1, 0], [3, 1, 2, 0], [0, 0, 0, 0]]
+    data = load(candidates="y.csv", min_count=2)
+    assert data.votes.tolist() == [[1], [2], [0]]
+
+
+@pytest.mark.parametrize("who", ["tagger", "annotator"])
+def test_rows_of_several_taggers_are_votes_and_the_last_word_of_each_counts(who):
+    rows = ["s2,rock,Ann", "s2,rock,Bob", "s2,rock,Bob", "s2,jazz,Bob", "s1,rock,Ann"]
+    Path("y.csv").write_text("\n".join([f"song,label,{who}", *rows, ""]))
+    data = load(candidates="y.csv")
+    assert the_songs(data)
+    assert data.votes.tolist() == [[0, 1], [1, 2], [0, 0]]
+    rows = ["s2,rock,Ann,1", "s2,rock,Bob,5", "s2,jazz,Bob,2", "s3,jazz,Ann,1", "s3,jazz,Ann,0"]
+    Path("y.csv").write_text("\n".join([f"song,label,{who},weight", *rows, "s1,rock,Ann,1", ""]))
+    data = load(candidates="y.csv")
+    assert the_songs(data)
+    assert data.votes.tolist() == [[0, 1], [1, 2], [0, 0]]
+
+
+def test_rows_of_one_weight_are_no_votes_and_repeated_ones_are_told():
+    Path("y.csv").write_text("song,label,weight\ns2,rock,1\ns1,rock,1\ns2,jazz,1\n")
+    assert load(candidates="y.csv").votes is None
+    Path("y.csv").write_text("song,label\ns2,rock\ns1,rock\ns2,jazz\ns2,rock\n")
+    data = load(candidates="y.csv")
+    assert the_songs(data)
+    assert data.votes is None
+    assert data.remarks == [
+        "y.csv: 1 rows repeat an id and label, which counts once; if they are votes, name who gave "
+        "them in a column 'tagger'"
+    ]
+
+
+def test_odd_weights_and_taggers_are_told_with_their_row():
+    Path("y.csv").write_text("song,label,weight\ns2,rock,1\ns1,rock,inf\n")
+    with pytest.raises(UserError, match="y.csv: row 2, column 'weight': is not a finite number"):
+        load(candidates="y.csv")
+    Path("y.csv").write_text("song,label,tagger\ns2,rock,Ann\ns1,rock,\n")
+    with pytest.raises(UserError, match="y.csv: row 2, column 'tagger': is empty"):
+        load(candidates="y.csv")
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_columns_to_show_are_text_and_no_features(kind):
     table = pd.read_csv("tagged.csv").assign(title=["One", None, "=3"], year=[1999, 2001, 2003])

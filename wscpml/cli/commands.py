@@ -214,7 +214,7 @@ def review(options: Namespace) -> None:
 
         def judge(decided: Decided) -> Judgement:
             table = decided.table(data.instance_ids, data.label_names)
-            return Judgement.of(clone(fitted).fit(X, candidates, table), X)
+            return Judgement.of(clone(fitted).fit(X, candidates, table, votes=data.votes), X)
 
         items = Items(
             options.features,
@@ -401,7 +401,7 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
         chosen["complete"] = False
     method = WSCPML(**chosen, verbose=shown)
     given = _probabilities(options, data)
-    fitted = method.fit(data.compact_features, candidates, options.decisions, given)
+    fitted = method.fit(data.compact_features, candidates, options.decisions, given, data.votes)
     return data, fitted, warnings
 
 

@@ -23,6 +23,10 @@ def describe(data: Dataset) -> str:
         ("true labels a row", _per_row(data.known_truth)),
         ("rows without label", str(int((data.labels.max(axis=1) == 0).sum()))),
     ]
+    if data.votes is not None:
+        votes = data.votes[data.votes > 0]
+        told = f"{votes.mean():.3g} on average, {votes.min():g} to {votes.max():g}"
+        lines.append(("votes a candidate", told))
     width = max(map(len, data.label_names))
     counts = data.labels.sum(axis=0)
     kind = "truth" if data.candidates is None else "candidates"

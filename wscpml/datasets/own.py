@@ -20,6 +20,8 @@ from wscpml.errors import UserError
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
+NO_VOTES = np.float64(0)
+TAGGERS = ("tagger", "annotator")  # columns of long rows that say who gave the label
 
 
 def in_python(option: str) -> str:
@@ -76,6 +78,7 @@ class Labels:
     names: list[str] | None
     ids: list[str] | None
     may_lack_instances: bool = False  # long rows say nothing of an instance without labels
+    votes: Array | None = None  # like the matrix: how much speaks for each label
 
 
 def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Dataset:
@@ -101,6 +104,9 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
     shown = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
+    if candidates.votes is not None:
+        voted = replace(candidates, matrix=candidates.votes)
+        matrices.append(_aligned(voted, features, sources, NO_VOTES))
     if truth:
         matrices.append(_aligned(truth, features, sources, UNKNOWN))
     if truth and truth.names and truth.names != label_names:
@@ -123,9 +129,10 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         label_names = [label_names[j] for j in np.flatnonzero(~rare)]
         matrices = [matrix[:, ~rare] for matrix in matrices]
         files.remarks += unjudged.told(sources.named("min_count"))
+    votes = None if candidates.votes is None else matrices[1]
     return Dataset(
         features=features.matrix,
-        truth=matrices[1] if truth else None,
+        truth=matrices[-1] if truth else None,
         candidates=matrices[0],
         feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
@@ -136,6 +143,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         raw=features.raw,
         unjudged=unjudged,
         shown=pd.DataFrame(shown) if shown else None,
+        votes=votes if votes is None or len(np.unique(votes[votes > 0])) > 1 else None,
     )
 
 
@@ -237,6 +245,7 @@ class _Files:
             names, matrix = lists.indicator()
             return Labels(path, matrix, names, ids)
         if ids is not None and "label" in found:
+            self.remarks += _repeated(found, sources.id, path)
             return _long_rows(found, ids, path)
         rest = (sources.id, *sources.show)
         columns = found.drop(columns=[name for name in rest if name in found])
@@ -323,19 +332,49 @@ def _refuse_empty(table: pd.DataFrame, column: str, path: Path, first: int = 1) 
 
 
 def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
-    """A row per instance and label; a weight of 0 or less means that the label is not there."""
+    """A row per instance and label, or one of each tagger's.
+
+    A weight of 0 or less means that the label is not there. The votes of a label are the weights of
+    its rows together, or how many taggers give it.
+    """
     if not len(table):
         raise UserError(f"{path}: has no rows")
     _refuse_empty(table, "label", path)
-    there = np.ones(len(table), bool)
+    weights = np.ones(len(table))
     if "weight" in table:
         _refuse_empty(table, "weight", path)
-        there = numbers(table[["weight"]], str(path))[:, 0] > 0
+        weights = np.maximum(numbers(table[["weight"]], str(path))[:, 0], 0)
+        if not np.isfinite(weights).all():
+            row = int(np.argmin(np.isfinite(weights))) + 1
+            raise UserError(f"{path}: row {row}, column 'weight': is not a finite number")
     rows, unique_ids = pd.factorize(pd.Series(ids, dtype=object))
     columns, names = pd.factorize(table["label"].astype(str).str.strip(), sort=True)
-    matrix = zeros(len(unique_ids), len(names), str(path))
+    who = next((name for name in TAGGERS if name in table), None)
+    if who:
+        _refuse_empty(table, who, path)
+        given = pd.DataFrame({"row": rows, "column": columns, "who": table[who].astype(str)})
+        last = ~given.duplicated(keep="last").to_numpy()  # word of each tagger on a label
+        rows, columns, weights = rows[last], columns[last], (weights > 0)[last]
+    there = weights > 0
+    matrix, votes = zeros(len(unique_ids), len(names), str(path)), None
     matrix[rows[there], columns[there]] = 1
-    return Labels(path, matrix, names.tolist(), unique_ids.tolist(), may_lack_instances=True)
+    if who or "weight" in table:
+        votes = np.zeros(matrix.shape)
+        np.add.at(votes, (rows, columns), weights)
+    return Labels(path, matrix, names.tolist(), unique_ids.tolist(), True, votes)
+
+
+def _repeated(table: pd.DataFrame, id: str | None, path: Path) -> list[str]:
+    """A remark on long rows that are there twice, and do not say why."""
+    if any(name in table for name in ("weight", *TAGGERS)):
+        return []
+    twice = int(table.duplicated([id, "label"]).sum())
+    if not twice:
+        return []
+    return [
+        f"{path}: {twice} rows repeat an id and label, which counts once; if they are votes, name "
+        f"who gave them in a column {TAGGERS[0]!r}"
+    ]
 
 
 def _matrix_labels(found: readers.Parts, path: Path, kind: str, with_features: bool) -> Labels:
@@ -388,11 +427,12 @@ def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.ge
 def _same_columns(
     names: list[str], matrices: Sequence[Array], truth_names: list[str]
 ) -> tuple[list[str], list[Array]]:
-    """Candidates and truth over all labels that either names."""
+    """Candidates, their votes and the truth, the last, over all labels that either names."""
     every = list(dict.fromkeys([*names, *truth_names]))
     place = {name: j for j, name in enumerate(every)}
     widened = []
-    for matrix, own in zip(matrices, (names, truth_names), strict=True):
+    own_names = [names] * (len(matrices) - 1) + [truth_names]
+    for matrix, own in zip(matrices, own_names, strict=True):
         wide = np.zeros((len(matrix), len(every)), matrix.dtype)
         wide[:, [place[name] for name in own]] = matrix
         wide[~known_rows(matrix)] = UNKNOWN

@@ -177,11 +177,13 @@ def variants(names: Sequence[str], counts: Array) -> list[list[int]]:
 def merged(
     names: list[str], matrices: Sequence[Array], groups: list[list[int]]
 ) -> tuple[list[str], list[Array]]:
-    """Each group of labels as one, under the name of its first."""
+    """Each group of labels as one, under the name of its first; votes, which are floats, add up."""
     matrices = [matrix.copy() for matrix in matrices]
     for first, *rest in groups:
         for matrix in matrices:
-            matrix[:, first] = matrix[:, [first, *rest]].max(axis=1)
+            together = matrix[:, [first, *rest]]
+            votes = matrix.dtype.kind == "f"
+            matrix[:, first] = together.sum(axis=1) if votes else together.max(axis=1)
     gone = {j for _, *rest in groups for j in rest}
     kept = [j for j in range(len(names)) if j not in gone]
     return [names[j] for j in kept], [matrix[:, kept] for matrix in matrices]

@@ -22,6 +22,7 @@ from wscpml.arrays import Array, Matrix
 from wscpml.quality import learning, noise_model
 from wscpml.quality.decisions import Decided
 from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
+from wscpml.quality.votes import with_votes
 
 TREES, LEAF = 400, 3
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
@@ -142,12 +143,14 @@ def judge(
     decided: Decided | None = None,
     given: Array | None = None,
     complete: bool = True,
+    votes: Array | None = None,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
 
     What is decided has a label confidence of 1 or 0, and all others are judged in its light.
     Probabilities ``(n, q)`` of another model that are `given` count as much as each of our two.
-    Where candidates are not `complete`, labels that are none are judged too.
+    Where candidates are not `complete`, labels that are none are judged too. Votes ``(n, q)`` of
+    several taggers, above 0 for candidates, are evidence for each of them.
     """
     decided = decided or Decided.nothing()
     candidates = decided.added_to(candidates)
@@ -155,7 +158,9 @@ def judge(
     live = can_be_judged(candidates)
     ours = partial(predict_unseen, rows, candidates[:, live], seed=seed)
     theirs = None if given is None else given[:, live]
-    return judge_by(ours, candidates, decided, theirs, complete)
+    return judge_by(
+        ours, candidates, decided, theirs, complete, None if votes is None else votes[:, live]
+    )
 
 
 def can_be_judged(candidates: Array) -> Array:
@@ -169,6 +174,7 @@ def judge_by(
     decided: Decided,
     given: Array | None = None,
     complete: bool = True,
+    votes: Array | None = None,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
@@ -177,7 +183,8 @@ def judge_by(
     with what is decided as certain. The noise is found out without decisions, which are of chosen
     candidates; then they set the confidences right. Predictions ``(n, k)`` that are `given` join
     in as one of three predictors; their model cannot be asked again, so the second time the first
-    round speaks for it.
+    round speaks for it. Votes ``(n, k)`` count beside what the features say: in what is predicted
+    the second time, and in the end.
     """
     live = can_be_judged(candidates)
     if not len(live):
@@ -203,14 +210,17 @@ def judge_by(
     answers = decided.of_labels(live)
     if model.seen > NEVER_SURE:
         true = chance * confidence / (1 - lost)
-        targets = answers.settle(np.where(Y == 1, confidence, absent))
+        targets = answers.settle(np.where(Y == 1, _voted(confidence, votes), absent))
         again = model.with_others(
             _beside(predict(targets), None if given is None else true), targets
         )
         step = model.seen * (again - true) / 2
         confidence, absent = (moved(each, true, step) for each in (confidence, absent))
+    confidence = _voted(confidence, votes)
     confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
-    found = _over_all_labels(candidates, live, confidence, model, tied, decided, apart_by_answers)
+    found = _over_all_labels(
+        candidates, live, confidence, model, tied, decided, apart_by_answers, votes is not None
+    )
     if complete:
         return found
     missing = lost / (1 - lost) * _rare_share(candidates) * (candidates == 0)
@@ -223,6 +233,16 @@ def _rare_share(candidates: Array) -> Array:
     """The share of rows that each label is expected in, of however few candidates; 0 of none."""
     counts = candidates.sum(axis=0)
     return (counts > 0) * (counts + 1) / (len(candidates) + 2)
+
+
+def _voted(confidence: Array, votes: Array | None) -> Array:
+    """Label confidences ``(n, k)`` with what votes add, where there are any."""
+    if votes is None:
+        return confidence
+    row, label = np.nonzero(votes)
+    found = confidence.copy()
+    found[row, label] = with_votes(confidence[row, label], votes[row, label], label)
+    return found
 
 
 def _beside(ours: Array, given: Array | None) -> Array:
@@ -454,6 +474,7 @@ def _over_all_labels(
     tied: float,
     decided: Decided,
     apart_by_answers: float,
+    voted: bool,
 ) -> JudgedLabels:
     """What was found of the `live` labels, and what is to be said of the others."""
     n, q = candidates.shape
@@ -480,7 +501,7 @@ def _over_all_labels(
         deviation=model.deviation(counts[live]),
         seen=model.seen,
         weight=worth(model, counts[live], tied, len(decided.row), apart_by_answers),
-        warnings=_warnings(model, tied, live, rest, counts, n, high - low),
+        warnings=_warnings(model, tied, live, rest, counts, n, high - low, voted),
     )
     return JudgedLabels(confidence, noise)
 
@@ -517,7 +538,14 @@ def interval(beliefs: Array, share: Array, n: int) -> tuple[Array, Array]:
 
 
 def _warnings(
-    model: NoiseModel, tied: float, live: Array, rest: Array, counts: Array, n: int, width: Array
+    model: NoiseModel,
+    tied: float,
+    live: Array,
+    rest: Array,
+    counts: Array,
+    n: int,
+    width: Array,
+    voted: bool,
 ) -> list[Remark]:
     """What cannot be known from these data."""
     found = []
@@ -525,7 +553,8 @@ def _warnings(
         found.append(
             Remark(
                 "no noise can be seen, because there is none, or the features do not predict the "
-                "labels, or they predict the noise too; nothing is called wrong",
+                "labels, or they predict the noise too; "
+                + ("only votes call anything wrong" if voted else "nothing is called wrong"),
                 [],
             )
         )
