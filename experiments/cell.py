@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import json
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,8 +71,8 @@ class Cell:
 
 
 def stages(part: str) -> str:
-    """What DVC calls all cells of a part."""
-    return f"{PLACES[part].as_posix()}/dvc.yaml:{part}"
+    """What DVC calls all cells of a part, in the study's project."""
+    return "quick/dvc.yaml:quick" if part == "quick" else part
 
 
 def cells(study: Study, part: str) -> list[Cell]:
@@ -166,6 +167,8 @@ def _known(values: dict[str, Any]) -> dict[str, float]:
 
 def main() -> None:
     """Run one cell, as DVC does."""
+    if "DVC_ROOT" in os.environ:  # the study's project; MLflow's store is beside it
+        os.environ["DVC_ROOT"] = str(Path(os.environ["DVC_ROOT"]).parent)
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("part", choices=list(PLACES))
     parser.add_argument("benchmark")

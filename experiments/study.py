@@ -9,7 +9,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -21,18 +20,20 @@ from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 from wscpml.serving import tracking
 
-PIPELINE = "experiments/dvc.yaml"
-LOCK = Path("experiments/dvc.lock")
+PROJECT = PLACES["full"]  # of DVC
+LOCK = PROJECT / "dvc.lock"
 SPARES = {  # of each lock, while it is being changed
-    LOCK: Path(".dvc/tmp/study.lock"),
-    PLACES["quick"] / "dvc.lock": Path(".dvc/tmp/study-quick.lock"),
+    LOCK: PROJECT / ".dvc/tmp/study.lock",
+    PLACES["quick"] / "dvc.lock": PROJECT / ".dvc/tmp/study-quick.lock",
 }
 
 
 def dvc(*command: str) -> str:
-    """What a DVC command prints; where it fails, a UserError."""
+    """What a DVC command prints in the study's project; where it fails, a UserError."""
     whole = [sys.executable, "-m", "dvc", *command]
-    done = subprocess.run(whole, capture_output=True, text=True, start_new_session=True)
+    done = subprocess.run(
+        whole, cwd=PROJECT, capture_output=True, text=True, start_new_session=True
+    )
     if done.returncode:
         reason = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
         raise UserError(f"`dvc {' '.join(command)}` failed: {reason}")
@@ -98,15 +99,15 @@ def main() -> None:
         study = load()
         for name in () if quick else KNOWN:
             if name not in study.full.benchmarks:
-                print(f"{name}: is left out of {PIPELINE} ({REGISTRY[name].note})")
+                print(f"{name}: is left out of the study ({REGISTRY[name].note})")
         tracking.prepare(study.experiment)
         mend_lock()
-        change_lock("repro", "--quiet", f"{PIPELINE}:identify")
+        change_lock("repro", "--quiet", "identify")
         failed = sweep([cell for part in parts for cell in cells(study, part)], study)
         mistakes = [f"{cell}: {error}" for cell, error in failed.items()]
         for name in () if quick else ("convergence", "cost"):
             try:
-                change_lock("repro", "--quiet", "--keep-going", f"{PIPELINE}:{name}")
+                change_lock("repro", "--quiet", "--keep-going", name)
             except UserError as mistake:
                 mistakes.append(str(mistake))
     except UserError as mistake:

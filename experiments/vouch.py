@@ -18,7 +18,7 @@ from experiments.cell import PLACES, Cell, cells
 from experiments.folds import Outcome
 from experiments.identify import identities
 from experiments.settings import Study, load
-from experiments.study import LOCK, PIPELINE, change_lock, mend_lock
+from experiments.study import LOCK, change_lock, mend_lock
 from experiments.tidy import tidy
 from wscpml import artifacts
 from wscpml.datasets.benchmarks import missing
@@ -97,14 +97,14 @@ def other_changes(study: Study) -> list[str]:
             f"{part}.folds": getattr(study, part).folds,
         }
         for cell in cells(study, part):
-            entry = locked.get(cell.stage.partition(":")[2])
+            entry = locked.get(cell.stage)
             if entry is None or not cell.path.exists():
                 changes.append(f"{cell}: has no result; `make study` runs it")
                 continue
-            known = entry["params"]["experiments/identity.json"]
+            known = entry["params"]["identity.json"]
             if known[f"data.{cell.benchmark}"] != data[cell.benchmark]:
                 changes.append(f"{cell}: its data have changed; `make study` runs it again")
-            if entry["params"]["experiments/params.yaml"] != settings:
+            if entry["params"]["params.yaml"] != settings:
                 changes.append(f"{cell}: its settings have changed; `make study` runs it again")
     return changes
 
@@ -126,9 +126,8 @@ def run(wanted: Sequence[Cell], study: Study) -> dict[Cell, str | None]:
 def renew() -> None:
     """Enter all cells into DVC's lock as they are stored, with the code of today."""
     mend_lock()
-    change_lock("repro", "--quiet", f"{PIPELINE}:identify")
-    parts = [*BENCHMARKS, "convergence", "cost"]
-    change_lock("commit", "--force", "--quiet", *(f"{PIPELINE}:{part}" for part in parts))
+    change_lock("repro", "--quiet", "identify")
+    change_lock("commit", "--force", "--quiet", *BENCHMARKS, "convergence", "cost")
 
 
 def main() -> None:

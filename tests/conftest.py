@@ -137,15 +137,6 @@ class Project:
         (params[section] if section else params)[key] = value
         path.write_text(yaml.safe_dump(params))
 
-    def shorten_study(self) -> None:
-        """Leave one cell in each part of the study: DVC reads all of them at every command."""
-        path = self.path / "experiments/params.yaml"
-        params = yaml.safe_load(path.read_text())
-        for part in ("full", "ablation", "features", "quick"):
-            for axis in ("benchmarks", "methods"):
-                del params[part][axis][1:]
-        path.write_text(yaml.safe_dump(params))
-
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Project:

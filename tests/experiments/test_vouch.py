@@ -30,10 +30,10 @@ def renewed(tmp_path, monkeypatch):
     for each in cell.cells(study, "full"):
         outcomes = [ran(task) for task in each.tasks(study)]
         artifacts.write(each.path, cell.result(each, outcomes))
-        stages[each.stage.partition(":")[2]] = {
+        stages[each.stage] = {
             "params": {
-                "experiments/identity.json": {"code": "old", "data.yeast-9": known["yeast-9"]},
-                "experiments/params.yaml": {"seed": 0, "folds": 10, "full.folds": 2},
+                "identity.json": {"code": "old", "data.yeast-9": known["yeast-9"]},
+                "params.yaml": {"seed": 0, "folds": 10, "full.folds": 2},
             }
         }
     vouch.LOCK.write_text(yaml.safe_dump({"stages": stages}))
@@ -131,8 +131,8 @@ def test_a_missing_file_renews_nothing(renewed, file, told):
 @pytest.mark.parametrize(
     ("file", "key", "told"),
     [
-        ("experiments/identity.json", "data.yeast-9", "its data have changed"),
-        ("experiments/params.yaml", "full.folds", "its settings have changed"),
+        ("identity.json", "data.yeast-9", "its data have changed"),
+        ("params.yaml", "full.folds", "its settings have changed"),
     ],
 )
 def test_other_data_and_settings_are_no_matter_of_code(renewed, file, key, told):

@@ -44,7 +44,6 @@ NUMBERS = ["tempo", "loudness", "pitch"]
 
 @pytest.fixture(scope="module")
 def project(clone: Project) -> Project:
-    clone.shorten_study()
     params = yaml.safe_load((clone.path / "params.yaml").read_text())
     params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
     params["dataset"]["columns"] = {"country": "category"}

@@ -21,9 +21,8 @@ from tests.conftest import STAGES, Project
 
 @pytest.fixture(scope="module")
 def project(clone: Project) -> Project:
-    """A clone in which the pipeline has run once, the study beside it; the result is committed."""
+    """A clone in which the pipeline has run once; the result is committed."""
     assert clone.repro() == STAGES[1:]
-    clone.shorten_study()
     commit(clone, "first result")
     return clone
 
