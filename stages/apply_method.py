@@ -3,6 +3,7 @@
 WSC-PML has been fitted by stages of its own; any other method is fitted here.
 """
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from wscpml.serving.model import load
 from wscpml.settings import Settings, parameters
 
 MADE = Path("models/wsc-pml")  # by the stages of WSC-PML
+MOST_IN_CSV = 1_000_000  # candidates
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,25 @@ def apply_method(settings: Settings) -> None:
     """Write pseudo-labels, predictions, and the course of the method."""
     applied = from_stages(settings) if settings.has_stages else fitted_here(settings)
     artifacts.write("data/pseudo_labels.parquet", applied.pseudo_labels)
-    artifacts.write("data/pseudo_labels.csv", applied.pseudo_labels)
+    artifacts.write("data/pseudo_labels.csv", for_people(applied.pseudo_labels))
     artifacts.write("data/predictions.parquet", of_test_rows(applied.probabilities))
     artifacts.write("data/predicted_labels.parquet", of_test_rows(applied.labels.astype(np.uint8)))
     artifacts.write("metrics/iterations.csv", applied.iterations)
     artifacts.write("metrics/training.csv", applied.training)
+
+
+def for_people(pseudo_labels: pd.DataFrame) -> pd.DataFrame:
+    """The rows that the CSV file has: all, or of very many the most suspicious, in their order."""
+    if len(pseudo_labels) <= MOST_IN_CSV:
+        return pseudo_labels
+    print(
+        f"data/pseudo_labels.csv: has the {MOST_IN_CSV} most suspicious of {len(pseudo_labels)} "
+        "candidates; data/pseudo_labels.parquet has all",
+        file=sys.stderr,
+    )
+    judged = "label_confidence" if "label_confidence" in pseudo_labels else "F"
+    worst_first = np.argsort(pseudo_labels[judged].to_numpy(), kind="stable")
+    return pseudo_labels.iloc[np.sort(worst_first[:MOST_IN_CSV])]
 
 
 def from_stages(settings: Settings) -> Applied:

@@ -124,15 +124,24 @@ def audit_of(
     confidence = decided.settle(inputs.of_candidates(values, candidates))
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
-    seen = evidence_of_stages() if settings.has_stages else evidence_by(confidence)
     missing: Array = artifacts.read(MADE / "missing.npy") if judged else np.zeros((0, len(labels)))
+    absent = issues.count_missing(missing)
+    listed = candidates + (missing > 0) if len(missing) else candidates
+    seen = evidence_of_stages(listed) if settings.has_stages else evidence_by(confidence, listed)
     return audit.Audit(
         settings.dataset.title if judged else f"{settings.dataset.title} by {settings.method}",
         instances,
         labels,
         candidates,
         confidence,
-        issues.find(confidence, decided.undecided(candidates), seen.nearest, labels, instances),
+        issues.find(
+            confidence,
+            decided.undecided(candidates),
+            seen,
+            labels,
+            instances,
+            limit=audit.MOST_LISTED,
+        ),
         seen,
         artifacts.read(MADE / "noise_rates.csv") if judged else None,
         artifacts.read(MADE / "noise.json")["remarks"] if judged else [],
@@ -140,22 +149,25 @@ def audit_of(
         audit.PROBABILITY if judged else PSEUDO_LABEL,
         decided,
         inputs.shown("train"),
-        issues.find_missing(missing, seen.nearest, labels, instances) if len(missing) else None,
+        issues.find_missing(missing, seen, labels, instances, min(absent, audit.MOST_LISTED))
+        if len(missing)
+        else None,
+        absent,
     )
 
 
-def evidence_of_stages() -> Evidence:
+def evidence_of_stages(listed: Array) -> Evidence:
     """The prototypes of the clustering, among the features that it saw."""
     feature_map = load(MADE / "classifier").feature_map
     scaled = composition.scaled_by(feature_map, inputs.raw_features("train"))
-    return evidence.gather(scaled, artifacts.read(MADE / "cluster_prototypes.npy"))
+    return evidence.gather(scaled, artifacts.read(MADE / "cluster_prototypes.npy"), listed)
 
 
-def evidence_by(weights: Array) -> Evidence:
+def evidence_by(weights: Array, listed: Array) -> Evidence:
     """For a method without prototypes, the centres of the labels by their weights."""
     X = inputs.raw_features("train")
     scaled = composition.scaled_by(features.fit_scaling(X, "quantile"), X)
-    return evidence.gather(scaled, prototypes.centroids(scaled, weights))
+    return evidence.gather(scaled, prototypes.centroids(scaled, weights), listed)
 
 
 if __name__ == "__main__":

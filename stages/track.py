@@ -59,6 +59,8 @@ MOST_NAMED = 3  # differences in a run's name
 MOST_LABELS = 100  # that have metrics of their own, the most frequent ones
 MOST_ROWS = 1000  # of the table in MLflow's pages
 MOST_COPIED = 1 << 20  # bytes of a person's file that DVC does not keep
+MOST_LOGGED = 64 << 20  # bytes of an output that DVC keeps, which the run then has by its hash
+MOST_CHANGES = 100_000  # rows of the table of what changed
 MOST_CHANGED = 5  # files that the tag about the tree names
 
 
@@ -115,7 +117,7 @@ def track(settings: Settings) -> None:
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(found, before, settings.tracking.experiment),
-        files=[Path(name) for name in files],
+        files=[Path(name) for name in files if name not in left_to_dvc(files, found)],
         tables={f"{SHOWN}/pseudo_labels.json": shown(table, difference)},
         texts=told(difference) if difference else {},
         model=made / "classifier" if own else None,
@@ -138,6 +140,16 @@ def identity(found: Locked) -> str:
     code = artifacts.read(versions.CODE)["stages"]["track"]
     told = json.dumps([found.outs, found.settings, code], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
+
+
+def left_to_dvc(files: list[str], found: Locked) -> list[str]:
+    """The outputs that are too large to be copied to a run; its locks lead to them."""
+    large = [
+        name for name in files if name in found.outs and Path(name).stat().st_size > MOST_LOGGED
+    ]
+    if large:
+        print(f"too large for MLflow, kept by DVC alone: {', '.join(large)}", file=sys.stderr)
+    return large
 
 
 def sources(settings: Settings) -> list[str]:
@@ -182,7 +194,9 @@ def since(head: str, table: pd.DataFrame, found: Locked) -> diff.Difference | No
 def told(difference: diff.Difference) -> dict[str, str]:
     """The difference as artifacts."""
     return {
-        f"{SHOWN}/changes.csv": difference.changes.to_csv(index=False, lineterminator="\n"),
+        f"{SHOWN}/changes.csv": difference.changes[:MOST_CHANGES].to_csv(
+            index=False, lineterminator="\n"
+        ),
         f"{SHOWN}/changes.html": diff.render(difference),
     }
 

@@ -48,6 +48,11 @@ def to_dense(X: Matrix) -> Array:
     return X.toarray() if sparse.issparse(X) else X
 
 
+def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
+    """The values of a dense or sparse matrix at some places ``(m,)``."""
+    return np.asarray(to_dense(matrix[row, column]))
+
+
 def row_blocks(n: int, size: int) -> list[slice]:
     """The rows 0 ... n - 1 in blocks of `size`."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -190,7 +190,9 @@ class WSCPML(
         ).head
         self.objective_ = found.course.objective.tolist()
         self.candidates_, self.prototypes_ = known, found.prototypes
-        self.evidence_ = evidence.gather(rows.scaled, found.prototypes)
+        missing = self.judged_.missing
+        listed = known if missing is None else known + (missing > 0)
+        self.evidence_ = evidence.gather(rows.scaled, found.prototypes, listed)
         return self.judged_.to_learn(known) if self.labels == "cleaned" else F
 
     def _decided_of(self, n: int) -> Decided:
@@ -216,10 +218,11 @@ class WSCPML(
         """Labels as 0 and 1, ``(n, q)``; the class where y was one column."""
         return self._named(np.asarray(super().predict(X)), getattr(X, "index", None))
 
-    def find_label_issues(self, below: float = EVEN_ODDS) -> pd.DataFrame:
+    def find_label_issues(self, below: float = EVEN_ODDS, limit: int | None = None) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
 
-        Those that a person has decided are not among them, whatever the decision was.
+        Those that a person has decided are not among them, whatever the decision was. There are
+        `limit` of them at most.
 
         Returns
         -------
@@ -233,10 +236,11 @@ class WSCPML(
         return issues.find(
             self.judged_.label_confidence,
             self.decided_.undecided(self.candidates_),
-            self.evidence_.nearest,
+            self.evidence_,
             self.label_names_,
             self.instances_,
             below,
+            limit,
         )
 
     def find_missing_labels(self, limit: int | None = None) -> pd.DataFrame:
@@ -259,7 +263,7 @@ class WSCPML(
             )
         return issues.find_missing(
             self.judged_.missing,
-            self.evidence_.nearest,
+            self.evidence_,
             self.label_names_,
             self.instances_,
             limit,

@@ -28,14 +28,14 @@ def an_audit(n=70, label_names=(*HOSTILE, "never used"), with_truth=True, likely
     with np.errstate(invalid="ignore"):
         prototypes = (confidence.T @ X) / confidence.sum(axis=0)[:, None]
     ids = pd.Index([HOSTILE[i] if i < len(HOSTILE) else f"song {i}" for i in range(n)])
-    names, seen = list(label_names), evidence.gather(X, prototypes)
+    names, seen = list(label_names), evidence.gather(X, prototypes, np.ones((n, q)))
     return Audit(
         "A <b>title</b>",
         ids,
         names,
         candidates,
         confidence,
-        issues.find(confidence, candidates, seen.nearest, names, ids),
+        issues.find(confidence, candidates, seen, names, ids),
         seen,
         truth=truth if with_truth else None,
     )

@@ -44,7 +44,7 @@ def test_each_label_has_its_frequency_noise_and_confidence():
     np.testing.assert_allclose(found.noise_rate, [0.5, 0.2, np.nan])
     np.testing.assert_allclose(found.average_confidence, [0.5, 0.8, np.nan])
     np.testing.assert_allclose(found.true_noise_rate, [1 / 3, 1 / 3, np.nan])
-    np.testing.assert_array_equal(audit.confusion(few), [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(audit.confusion(few).toarray(), [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     told = audit.summary(few)
     assert (told.tags, told.suspicious, told.touched, told.hopeless) == (6, 2, 2, 1)
     assert (told.false, told.precision, told.recall) == (2, 0.5, 0.5)
@@ -105,6 +105,7 @@ def test_a_pair_far_above_chance_is_told_and_others_are_not():
         candidates=(right | wrong).astype(np.uint8),
         label_confidence=0.9 * right + 0.1 * wrong,
         label_names=list("abcd"),
+        truth=None,
     )
     (pair,) = audit.striking_pairs(many)
     assert (pair.false, pair.true) == ("d", "a")
@@ -121,6 +122,7 @@ def test_of_very_many_pairs_none_is_told_by_chance():
         candidates=(right | wrong).astype(np.uint8),
         label_confidence=0.9 * right + 0.1 * wrong,
         label_names=list(map(str, range(150))),
+        truth=None,
     )
     assert audit.striking_pairs(many) == []
 
@@ -224,7 +226,7 @@ def test_tags_that_are_probably_missing_are_a_table_of_their_own(example, monkey
     assert "Missing tags" not in audit.render(example)
     missing = (example.candidates == 0) * np.linspace(0.1, 0.6, len(example.candidates))[:, None]
     listed = issues.find_missing(
-        missing, example.evidence.nearest, example.label_names, example.instances, 9
+        missing, example.evidence, example.label_names, example.instances, 9
     )
     monkeypatch.setattr(audit, "MOST_LISTED", 8)
     page = audit.render(replace(example, missing=listed))

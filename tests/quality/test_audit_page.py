@@ -263,9 +263,7 @@ def test_a_request_is_refused(browser, tmp_path, made):
 
 def test_missing_tags_are_shown_the_likeliest_first(browser, tmp_path, made):
     missing = (made.candidates == 0) * np.linspace(0.1, 0.6, len(made.candidates))[:, None]
-    listed = issues.find_missing(
-        missing, made.evidence.nearest, made.label_names, made.instances, limit=5
-    )
+    listed = issues.find_missing(missing, made.evidence, made.label_names, made.instances, limit=5)
     page = Page(browser, tmp_path, replace(made, missing=listed))
     shown = [cell.text for cell in page.all("#table-missing tbody tr td:nth-child(3)")]
     assert [float(each) for each in shown] == pytest.approx(listed.probability, abs=1e-3)

@@ -40,6 +40,8 @@ def test_rows_that_are_all_alike_are_in_one_place():
 
 def test_labels_come_from_the_nearest_prototype_to_the_farthest():
     X = np.array([[0.0], [1.0], [5.0]])
-    seen = evidence.gather(X, np.array([[4.0], [0.2], [np.nan]]))
+    pairs = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 0]])
+    seen = evidence.gather(X, np.array([[4.0], [0.2], [np.nan]]), pairs)
     assert seen.nearest.tolist() == [[1, 0, 2], [1, 0, 2], [0, 1, 2]]
+    assert seen.ranks.toarray().tolist() == [[0, 1, 3], [2, 1, 0], [0, 0, 0]]
     assert np.isnan(seen.prototypes[2]).all()

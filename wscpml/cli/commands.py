@@ -140,7 +140,6 @@ def clean(options: Namespace) -> None:
     if options.cleaned_table:
         tables.refuse_uncleanable(options)
     data, fitted, warnings = _fitted(options)
-    judged = _judged(fitted)
     files = {"output": options.output}
     if options.model:
         trained = Model(
@@ -153,7 +152,9 @@ def clean(options: Namespace) -> None:
         shown = None
         if data.shown is not None:
             shown = dict(zip(data.instance_ids, data.shown.to_numpy().tolist(), strict=True))
-        suspicious = review.label_studio_tasks(judged, f"wscpml {version('wscpml')}", shown)
+        suspicious = review.label_studio_tasks(
+            review.judged_tags(*_judged(fitted)), f"wscpml {version('wscpml')}", shown
+        )
         artifacts.write(tasks, suspicious)
         artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
     if options.html:
@@ -165,9 +166,14 @@ def clean(options: Namespace) -> None:
         artifacts.write(options.missing, fitted.find_missing_labels())
     if options.cleaned_table:
         files["cleaned_table"] = options.cleaned_table
-        artifacts.write(options.cleaned_table, tables.cleaned(options, data, judged))
-    artifacts.write(options.output, tables.with_unjudged(judged, data))
-    _tell_found(options, data, fitted, judged, files, warnings)
+        wrong = review.judged_tags(*_judged(fitted)).query("keep == 0")
+        artifacts.write(options.cleaned_table, tables.cleaned(options, data, wrong))
+    parts = (
+        tables.with_unjudged(part, data, rows)
+        for rows, part in review.judged_parts(*_judged(fitted))
+    )
+    artifacts.write(options.output, artifacts.Parts(parts))
+    _tell_found(options, data, fitted, files, warnings)
 
 
 def audit(options: Namespace) -> None:
@@ -179,7 +185,7 @@ def audit(options: Namespace) -> None:
     data, fitted, warnings = _fitted(options)
     found = audit.of(fitted, options.features, data.truth, data.shown)
     artifacts.write(options.html, audit.render(found))
-    _tell_found(options, data, fitted, _judged(fitted), {"html": options.html}, warnings)
+    _tell_found(options, data, fitted, {"html": options.html}, warnings)
 
 
 def review(options: Namespace) -> None:
@@ -247,7 +253,7 @@ def queue(options: Namespace) -> None:
                 raise UserError(f"--show {name}: is a column of our own table; rename yours")
             asked[name] = data.shown[name].to_numpy()[row]
     artifacts.write(options.output, asked)
-    _tell_found(options, data, fitted, _judged(fitted), {"output": options.output}, warnings)
+    _tell_found(options, data, fitted, {"output": options.output}, warnings)
 
 
 def predict(options: Namespace) -> None:
@@ -434,12 +440,10 @@ def _probabilities(options: Namespace, data: Dataset) -> Any:
     return given.checked(found, (len(rows), len(labels)), rows, labels, door)
 
 
-def _judged(fitted: "WSCPML") -> "pd.DataFrame":
-    """What we think of every candidate, and what a person has decided."""
-    from wscpml.quality import review
-
-    return review.judged_tags(
-        fitted.instances_.tolist(),
+def _judged(fitted: "WSCPML") -> tuple[Any, ...]:
+    """What we think of every candidate, and what a person has decided, as `review` takes it."""
+    return (
+        fitted.instances_,
         fitted.label_names_,
         fitted.candidates_,
         fitted.judged_.label_confidence,
@@ -488,17 +492,21 @@ def _tell_found(
     options: Namespace,
     data: Dataset,
     fitted: "WSCPML",
-    judged: "pd.DataFrame",
     files: dict[str, Path],
     warnings: list[str],
 ) -> None:
-    suspicious = int(((judged.keep == 0) & (judged.decided == "")).sum())
+    from wscpml.arrays import EVEN_ODDS, values_at
+
+    candidates = fitted.candidates_
+    confidence = values_at(fitted.judged_.label_confidence, *candidates.nonzero())
+    undecided = fitted.decided_.codes(candidates) == 0
+    suspicious = int(((confidence < EVEN_ODDS) & undecided).sum())
     decided = len(fitted.decided_.row)
-    noise = 1 - float(judged.label_confidence.mean()) if len(judged) else None
+    noise = 1 - float(confidence.mean()) if len(confidence) else None
     rates = fitted.noise_rates_.reset_index()
     summary = {
         **_sizes(data),
-        "candidates": len(judged),
+        "candidates": len(confidence),
         "decided": decided,
         "suspicious": suspicious,
         "estimated_noise_rate": noise,
@@ -513,7 +521,7 @@ def _tell_found(
     _tell(
         options,
         summary,
-        f"{len(judged)} candidates of {len(data.instance_ids)} instances: "
+        f"{len(confidence)} candidates of {len(data.instance_ids)} instances: "
         f"{suspicious} are rather false than true"
         + (f", {decided} are decided" if decided else ""),
         *fitted.remarks_,

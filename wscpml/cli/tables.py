@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 WORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")  # files whose numbers are kept as they are written
 
 
-def with_unjudged(decided: "pd.DataFrame", data: Dataset) -> "pd.DataFrame":
-    """Decisions with the tags that were too rare to be judged: kept, and `judged` says 0."""
+def with_unjudged(decided: "pd.DataFrame", data: Dataset, rows: slice) -> "pd.DataFrame":
+    """Decisions on some instances with their tags that were too rare to be judged.
+
+    These are kept, and `judged` says 0.
+    """
     import pandas as pd
 
     from wscpml.datasets.candidate_table import candidate_table
@@ -22,11 +25,12 @@ def with_unjudged(decided: "pd.DataFrame", data: Dataset) -> "pd.DataFrame":
 
     if data.unjudged is None:
         return decided
+    instances = data.instance_ids[rows]
     passed = candidate_table(
-        data.instance_ids, data.unjudged.label_names, data.unjudged.candidates
+        instances, data.unjudged.label_names, data.unjudged.candidates[rows]
     ).assign(keep=1, decided=NONE, judged=0)
     both = pd.concat([each.astype({"label": str}) for each in (decided.assign(judged=1), passed)])
-    place = pd.Series(range(len(data.instance_ids)), data.instance_ids)
+    place = pd.Series(range(len(instances)), instances)
     order = both.instance.map(place).to_numpy().argsort(kind="stable")
     return both.iloc[order].astype({"keep": "uint8", "judged": "uint8"}).reset_index(drop=True)
 
@@ -39,7 +43,7 @@ def refuse_uncleanable(options: Namespace) -> None:
         raise UserError("--cleaned-table: standard input cannot be read twice; give a file")
 
 
-def cleaned(options: Namespace, data: Dataset, decided: "pd.DataFrame") -> "pd.DataFrame":
+def cleaned(options: Namespace, data: Dataset, dropped: "pd.DataFrame") -> "pd.DataFrame":
     """The person's own table, its tags without those that are not to be kept."""
     from wscpml.datasets import own, table_files, tags
 
@@ -53,7 +57,6 @@ def cleaned(options: Namespace, data: Dataset, decided: "pd.DataFrame") -> "pd.D
     every = {label for labels in lists.labels for label in labels}
     renamed = {label: spelt.get(tags.plain(label), label) for label in every}
     row = {instance: i for i, instance in enumerate(data.instance_ids)}
-    dropped = decided[decided.keep == 0]
     pairs = zip(dropped.instance, dropped.label, strict=True)
     wrong = {(row[instance], label) for instance, label in pairs}
     return table.assign(**{options.tags: lists.without(wrong, renamed)})

@@ -6,25 +6,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix, values_at
 
 
 def candidate_table(
-    instances: Sequence[Any] | Array,
+    instances: "Sequence[Any] | Array | pd.Index[Any]",
     label_names: Sequence[str],
-    candidates: Array,
-    **columns: Array,
+    candidates: Matrix,
+    **columns: Matrix,
 ) -> pd.DataFrame:
     """Instance and label of each candidate, row by row, and further columns.
 
-    A column is given for all labels ``(n, q)``, or for the candidates alone in their order.
+    Candidates are dense or sparse. A column is given for all labels ``(n, q)``, or for the
+    candidates alone in their order.
     """
     row, label = np.nonzero(candidates)
-    values = {name: np.asarray(given) for name, given in columns.items()}
     return pd.DataFrame(
         {
-            "instance": np.asarray(instances)[row],
+            "instance": (instances if isinstance(instances, pd.Index) else np.asarray(instances))[
+                row
+            ],
             "label": pd.Categorical.from_codes(label, categories=pd.Index(label_names)),
-            **{name: each[row, label] if each.ndim == 2 else each for name, each in values.items()},
+            **{
+                name: values_at(given, row, label) if np.ndim(given) == 2 else np.asarray(given)
+                for name, given in columns.items()
+            },
         }
     )

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from wscpml.arrays import EVEN_ODDS, Array
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, values_at
 from wscpml.datasets.dataset import few
 from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
@@ -62,15 +63,24 @@ class Decided:
         found[self.row, self.label] = True
         return found
 
-    def undecided(self, candidates: Array) -> Array:
+    def undecided(self, candidates: Matrix) -> Matrix:
         """Candidates ``(n, q)`` without those that are decided."""
-        return np.where(self.among(candidates.shape), 0, candidates).astype(candidates.dtype)
+        if not sparse.issparse(candidates):
+            return np.where(self.among(candidates.shape), 0, candidates).astype(candidates.dtype)
+        rest = candidates.copy()
+        rest.data[self.codes(candidates) > 0] = 0
+        rest.eliminate_zeros()
+        return rest
 
-    def words(self, candidates: Array) -> Array:
+    def codes(self, candidates: Matrix) -> Array:
+        """Of each candidate, row by row: 1 if it is decided to be true, 2 if false, else 0."""
+        codes = np.where(self.true, np.uint8(1), np.uint8(2))
+        every = sparse.csr_array((codes, (self.row, self.label)), shape=candidates.shape)
+        return values_at(every, *np.nonzero(candidates))
+
+    def words(self, candidates: Matrix) -> Array:
         """Of each candidate, row by row: `true` or `false` if it is decided, else nothing."""
-        codes = np.zeros(candidates.shape, np.uint8)
-        codes[self.row, self.label] = np.where(self.true, 1, 2)
-        return np.array([NONE, TRUE, FALSE], dtype=object)[codes[candidates == 1]]
+        return np.array([NONE, TRUE, FALSE], dtype=object)[self.codes(candidates)]
 
     def agreement(self, candidates: Array, label_confidence: Array) -> float | None:
         """The share of the decided candidates that label confidences are on the right side of."""

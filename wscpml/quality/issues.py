@@ -2,35 +2,37 @@
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from wscpml.arrays import EVEN_ODDS, Array
-
-NEAREST = 3  # prototypes that are named to a person
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, values_at
+from wscpml.quality.evidence import Evidence
 
 
 def find(
-    label_confidence: Array,
-    candidates: Array,
-    nearest: Array,
+    label_confidence: Matrix,
+    candidates: Matrix,
+    evidence: Evidence,
     label_names: list[str],
     instances: pd.Index,
     below: float = EVEN_ODDS,
+    limit: int | None = None,
 ) -> pd.DataFrame:
     """Candidates whose label confidence is below a bound, the most suspicious first, and why.
 
-    Takes label confidence, candidates, and the labels of each row from the `nearest` prototype to
-    the farthest, all ``(n, q)``. The columns are those of `WSCPML.find_label_issues`.
+    Takes label confidence and candidates, both ``(n, q)``, and where they lie. There are `limit`
+    rows at most. The columns are those of `WSCPML.find_label_issues`.
     """
-    row, label = ranked(label_confidence, candidates, below)
+    row, label = (each[:limit] for each in ranked(label_confidence, candidates, below))
     names = np.array(label_names, dtype=object)
+    rows = sparse.csr_array(label_confidence)
     return pd.DataFrame(
         {
             "instance": instances[row],
             "label": names[label],
-            "label_confidence": label_confidence[row, label],
-            **_by_prototypes(row, label, nearest, names),
+            "label_confidence": values_at(label_confidence, row, label),
+            **_by_prototypes(row, label, evidence, names),
             "competing": [
-                ", ".join(names[_likelier(label_confidence[i], j)])
+                ", ".join(names[_likelier(rows, i, j)])
                 for i, j in zip(row.tolist(), label.tolist(), strict=True)
             ],
         }
@@ -38,52 +40,59 @@ def find(
 
 
 def find_missing(
-    missing: Array,
-    nearest: Array,
+    missing: Matrix,
+    evidence: Evidence,
     label_names: list[str],
     instances: pd.Index,
     limit: int | None = None,
 ) -> pd.DataFrame:
     """Labels that instances probably lack, the likeliest first, and where they lie.
 
-    Takes the probability that a label is missing, and the labels by their `nearest` prototype,
-    both ``(n, q)``. There are `limit` rows at most, or as many as are estimated to be missing.
+    Takes the probability that a label is missing, ``(n, q)``, and where such labels lie. There are
+    `limit` rows at most, or as many as are estimated to be missing.
     """
-    row, label = np.nonzero(missing > 0)
-    count = round(float(missing.sum())) if limit is None else limit
-    first = np.argsort(-missing[row, label], kind="stable")[:count]
+    row, label = np.nonzero(missing)
+    first = np.argsort(-values_at(missing, row, label), kind="stable")
+    first = first[: count_missing(missing) if limit is None else limit]
     row, label = row[first], label[first]
     names = np.array(label_names, dtype=object)
     return pd.DataFrame(
         {
             "instance": instances[row],
             "label": names[label],
-            "probability": missing[row, label],
-            **_by_prototypes(row, label, nearest, names),
+            "probability": values_at(missing, row, label),
+            **_by_prototypes(row, label, evidence, names),
         }
     )
 
 
-def _by_prototypes(row: Array, label: Array, nearest: Array, names: Array) -> dict[str, object]:
+def count_missing(missing: Matrix) -> int:
+    """How many labels are estimated to be missing, by the probability ``(n, q)`` of each."""
+    return round(float(missing.sum()))
+
+
+def _by_prototypes(row: Array, label: Array, evidence: Evidence, names: Array) -> dict[str, object]:
     """The nearest prototypes of some pairs' rows, and the rank of their labels' own."""
-    places = np.empty_like(nearest)
-    np.put_along_axis(places, nearest, np.arange(len(names))[None], axis=1)
     return {
-        "nearest": [", ".join(each) for each in names[nearest[row, :NEAREST]]],
-        "prototype_rank": places[row, label] + 1,
+        "nearest": [", ".join(each) for each in names[evidence.nearest[row]]],
+        "prototype_rank": values_at(evidence.ranks, row, label).astype(int),
     }
 
 
 def ranked(
-    label_confidence: Array, candidates: Array, below: float = EVEN_ODDS
+    label_confidence: Matrix, candidates: Matrix, below: float = EVEN_ODDS
 ) -> tuple[Array, Array]:
     """Row and label of the candidates below a bound, the most suspicious first."""
-    row, label = np.nonzero((candidates == 1) & (label_confidence < below))
-    worst_first = np.argsort(label_confidence[row, label], kind="stable")
+    row, label = np.nonzero(candidates)
+    confidence = values_at(label_confidence, row, label)
+    suspicious = np.flatnonzero(confidence < below)
+    worst_first = suspicious[np.argsort(confidence[suspicious], kind="stable")]
     return row[worst_first], label[worst_first]
 
 
-def _likelier(row: Array, j: int) -> Array:
+def _likelier(label_confidence: sparse.csr_array, i: int, j: int) -> Array:
     """The labels of a row that are likelier than one of them, the likeliest first."""
-    others = np.flatnonzero(row > row[j])
-    return others[np.argsort(-row[others], kind="stable")]
+    there = slice(*label_confidence.indptr[i : i + 2])
+    labels, values = label_confidence.indices[there], label_confidence.data[there]
+    likelier = values > values[labels == j].sum()  # none: 0
+    return labels[likelier][np.argsort(-values[likelier], kind="stable")]

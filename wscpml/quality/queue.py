@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix, values_at
 from wscpml.quality.decisions import Decided
 
 RANDOM_EVERY = 5  # places of the queue of which one is random
@@ -50,14 +50,14 @@ class WrongShare:
         return f"between {100 * self.lower:.0f} and {100 * self.upper:.0f} % (95 %)"
 
 
-def choose(label_confidence: Array, candidates: Array, decided: Decided, size: int) -> Queue:
+def choose(label_confidence: Matrix, candidates: Matrix, decided: Decided, size: int) -> Queue:
     """At most `size` undecided candidates that are worth an answer, the most worth first.
 
     Takes label confidences and candidates, both ``(n, q)``.
     """
     row, label = np.nonzero(decided.undecided(candidates))
     size = min(size, len(row))
-    confidence = label_confidence[row, label]
+    confidence = values_at(label_confidence, row, label)
     drawn = np.argsort(tickets(row, label), kind="stable")[: size // RANDOM_EVERY]
     random = np.zeros(len(row), dtype=bool)
     random[drawn] = True
@@ -73,7 +73,7 @@ def choose(label_confidence: Array, candidates: Array, decided: Decided, size: i
 
 
 def table(
-    asked: Queue, label_confidence: Array, instances: pd.Index, label_names: list[str]
+    asked: Queue, label_confidence: Matrix, instances: pd.Index, label_names: list[str]
 ) -> pd.DataFrame:
     """The queue as a table of decisions that are to be made."""
     return pd.DataFrame(
@@ -81,7 +81,7 @@ def table(
             "instance": instances[asked.row],
             "label": np.array(label_names, dtype=object)[asked.label],
             "decision": "",
-            "label_confidence": label_confidence[asked.row, asked.label],
+            "label_confidence": values_at(label_confidence, asked.row, asked.label),
             "chosen": np.where(asked.random, "random", "worth"),
         }
     )
@@ -118,7 +118,7 @@ def tickets(row: Array, label: Array) -> Array:
     return x ^ x >> np.uint64(31)
 
 
-def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
+def wrong_share(candidates: Matrix, decided: Decided) -> WrongShare | None:
     """The share of the candidates ``(n, q)`` that are false, by the random part of the answers.
 
     None where there are too few answers to tell.
@@ -126,7 +126,7 @@ def wrong_share(candidates: Array, decided: Decided) -> WrongShare | None:
     return _share(_by_lot(candidates, decided)[1])
 
 
-def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
+def wrong_shares(candidates: Matrix, decided: Decided) -> dict[int, WrongShare]:
     """The same of each label that has enough random answers, by its number."""
     label, answer = _by_lot(candidates, decided)
     enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
@@ -134,13 +134,12 @@ def wrong_shares(candidates: Array, decided: Decided) -> dict[int, WrongShare]:
     return {j: share for j, share in each.items() if share is not None}
 
 
-def _by_lot(candidates: Array, decided: Decided) -> tuple[Array, Array]:
+def _by_lot(candidates: Matrix, decided: Decided) -> tuple[Array, Array]:
     """Label of each candidate, and the answer on it, 1 or 0, or -1 if there is none, by tickets."""
     row, label = np.nonzero(candidates)
     order = np.argsort(tickets(row, label), kind="stable")
-    every = np.full(candidates.shape, -1)
-    every[decided.row, decided.label] = decided.true
-    return label[order], every[row[order], label[order]]
+    answer = np.array([-1, 1, 0])[decided.codes(candidates)]
+    return label[order], answer[order]
 
 
 def _share(answer: Array) -> WrongShare | None:
@@ -158,7 +157,7 @@ def _share(answer: Array) -> WrongShare | None:
     )
 
 
-def told(candidates: Array, decided: Decided, names: list[str]) -> list[str]:
+def told(candidates: Matrix, decided: Decided, names: list[str]) -> list[str]:
     """What the random part of the answers proves, in words."""
     share = wrong_share(candidates, decided)
     if share is None:

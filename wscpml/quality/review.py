@@ -5,7 +5,7 @@ tag, so that in ascending order the most suspicious come first.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -14,36 +14,62 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pandas as pd
 
-from wscpml.arrays import EVEN_ODDS, Array
+from wscpml.arrays import EVEN_ODDS, Matrix, row_blocks, values_at
 from wscpml.datasets.candidate_table import candidate_table
 from wscpml.datasets.media import medium
 from wscpml.errors import UserError
 from wscpml.quality.decisions import COLUMNS, FALSE, TRUE, Decided, checked
 
+ROWS_AT_ONCE = 100_000  # instances in a part of a table of their candidates
 SHOWN = "shown"  # and a number: what a task calls such a cell
 OBJECTS = {"image": "Image", "audio": "Audio", None: "Text"}  # of Label Studio
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def judged_tags(
-    instances: Sequence[Any],
+    instances: "Sequence[Any] | pd.Index[Any]",
     labels: Sequence[str],
-    candidates: Array,
-    label_confidence: Array,
+    candidates: Matrix,
+    label_confidence: Matrix,
     decided: Decided,
 ) -> pd.DataFrame:
     """A row per candidate, in the order of rows and labels: its confidence, and 1 to keep it.
 
     What a person has `decided` is `true`, `false` or nothing.
     """
+    confidence = values_at(label_confidence, *np.nonzero(candidates))
     return candidate_table(
         instances,
         labels,
         candidates,
-        label_confidence=label_confidence,
-        keep=(label_confidence >= EVEN_ODDS).astype(np.uint8),
+        label_confidence=confidence,
+        keep=(confidence >= EVEN_ODDS).astype(np.uint8),
         decided=decided.words(candidates),
     )
+
+
+def judged_parts(
+    instances: "pd.Index[Any]",
+    labels: Sequence[str],
+    candidates: Matrix,
+    label_confidence: Matrix,
+    decided: Decided,
+) -> Iterator[tuple[slice, pd.DataFrame]]:
+    """The same in parts, each of so many instances, and which these are."""
+    n = len(instances)
+    for rows in row_blocks(n, ROWS_AT_ONCE) or [slice(0, 0)]:
+        chosen = np.zeros(n, bool)
+        chosen[rows] = True
+        yield (
+            rows,
+            judged_tags(
+                instances[rows],
+                labels,
+                candidates[rows],
+                label_confidence[rows],
+                decided.of_rows(chosen),
+            ),
+        )
 
 
 def label_studio_tasks(

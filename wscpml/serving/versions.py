@@ -103,12 +103,15 @@ def version(name: str) -> diff.Version:
         with tempfile.TemporaryDirectory() as directory:
             place = Path(directory)
             _tracking().download(_run_id(name), [TABLE, *LOCKS], place)
-            if not (place / TABLE).exists():
-                raise UserError(f"{name}: has no {TABLE}: it is no run of the pipeline")
             locks = {
                 path: artifacts.read(place / path) for path in LOCKS if (place / path).exists()
             }
-            return _of(name, place / TABLE, locked(locks) if locks else None)
+            found = locked(locks) if locks else None
+            if (place / TABLE).exists():
+                return _of(name, place / TABLE, found)
+            if found is None or TABLE not in found.outs:
+                raise UserError(f"{name}: has no {TABLE}: it is no run of the pipeline")
+            return _kept(name, found, Cache())
     if Path(name).suffix in (".csv", ".parquet"):
         if not Path(name).is_file():
             raise UserError(f"{name}: no such file")
@@ -119,18 +122,23 @@ def version(name: str) -> diff.Version:
 def committed(revision: str, cache: Cache, remote: bool = True) -> diff.Version:
     """The result of a git revision; the remote is asked for it, too, unless told not to."""
     found = locked_at(revision)
-    known = found.outs.get(TABLE) if found else None
-    if found is None or known is None:
+    if found is None or TABLE not in found.outs:
         raise UserError(f"{revision}: has no result: its dvc.lock does not name {TABLE}")
+    return _kept(revision, found, cache, remote)
+
+
+def _kept(name: str, found: Locked, cache: Cache, remote: bool = True) -> diff.Version:
+    """The result that locks lead to."""
+    known = found.outs[TABLE]
     if remote:
         cache.fetch([known])
     path = cache.path(known)
     if path is None:
         raise UserError(
-            f"{revision}: {TABLE} (md5 {known}) is not in DVC's cache{' nor its remote' * remote}; "
+            f"{name}: {TABLE} (md5 {known}) is not in DVC's cache{' nor its remote' * remote}; "
             "`dvc push` it where it was made, or check the revision out and run `dvc repro`"
         )
-    return _of(revision, path, found)
+    return _of(name, path, found)
 
 
 def locked_at(revision: str) -> Locked | None:
