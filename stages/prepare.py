@@ -7,7 +7,7 @@ import numpy as np
 
 from stages import run
 from wscpml import artifacts
-from wscpml.arrays import Array
+from wscpml.arrays import Array, to_dense
 from wscpml.datasets import files, own, splits
 from wscpml.datasets.dataset import check
 from wscpml.datasets.registry import REGISTRY
@@ -44,7 +44,7 @@ def prepare(settings: Settings) -> None:
         "names.json": names,
         **shown,
         **artifacts.matrix_file("features", data.compact_features),
-        **{f"{name}.npy": labels for name, labels in given.items()},
+        **{f"{name}.npy": to_dense(labels) for name, labels in given.items()},
     }
     if data.encoding and data.raw is not None:
         contents |= data.encoding.to_files() | {"raw.parquet": data.raw[:EXAMPLES]}

@@ -117,7 +117,7 @@ def track(settings: Settings) -> None:
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(found, before, settings.tracking.experiment),
-        files=[Path(name) for name in files if name not in left_to_dvc(files, found)],
+        files=[Path(name) for name in copied(files, found)],
         tables={f"{SHOWN}/pseudo_labels.json": shown(table, difference)},
         texts=told(difference) if difference else {},
         model=made / "classifier" if own else None,
@@ -142,14 +142,14 @@ def identity(found: Locked) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def left_to_dvc(files: list[str], found: Locked) -> list[str]:
-    """The outputs that are too large to be copied to a run; its locks lead to them."""
+def copied(files: list[str], found: Locked) -> list[str]:
+    """The files that a run has itself; to large outputs its locks lead."""
     large = [
         name for name in files if name in found.outs and Path(name).stat().st_size > MOST_LOGGED
     ]
     if large:
         print(f"too large for MLflow, kept by DVC alone: {', '.join(large)}", file=sys.stderr)
-    return large
+    return [name for name in files if name not in large]
 
 
 def sources(settings: Settings) -> list[str]:

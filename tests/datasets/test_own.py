@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from wscpml.datasets import own
+from wscpml.datasets import dataset, own
 from wscpml.datasets.dataset import Dataset, binary, check
 from wscpml.errors import UserError
 
@@ -517,3 +517,26 @@ def test_what_a_person_may_not_have_meant_is_a_warning():
 def test_labels_mixed_of_minus_one_and_zero_are_refused():
     with pytest.raises(UserError, match="row 2, label column 1: -1 is not 0 or 1"):
         binary(np.array([[0], [-1], [1]]), "x")
+
+
+def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    table["song"] = [f"s{i}" for i in range(60)]
+    lists = [";".join(f"tag {j}" for j in rng.integers(0, 25, 2)) for _ in range(60)]
+    table.to_csv("features.csv", index=False)
+    table[["song"]].assign(tags=lists)[::-1].to_csv("labels.csv", index=False)
+    given = {"candidates": "labels.csv", "id": "song", "tags": "tags"}
+    options = [given, given | {"merge_variants": True, "min_count": 3}]
+    plain = [load("features.csv", **each) for each in options]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    for each, same in zip(options, plain, strict=True):
+        found = load("features.csv", **each)
+        assert sparse.issparse(found.candidates)
+        np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
+        assert found.label_names == same.label_names
+        assert check(found, "x") == check(same, "x")
+        if found.unjudged:
+            np.testing.assert_array_equal(
+                found.unjudged.candidates.toarray(), same.unjudged.candidates
+            )

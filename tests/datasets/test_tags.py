@@ -1,8 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
-from wscpml.datasets import own, tags
+from wscpml.datasets import dataset, own, tags
 from wscpml.errors import UserError
 
 LABELS = ["R&B", "folk", "rock"]
@@ -128,3 +129,21 @@ def test_a_column_is_written_without_wrong_labels_as_it_was_written():
     assert left == ["folk", '["rock"]', None, "rock,folk", ""]
     lists = tags.read_lists(pd.Series([["a", "b"], []]), None, "x", own.in_python)
     assert lists.without({(0, "b")}, {}) == [["a"], []]
+
+
+def test_labels_of_very_many_rows_stay_sparse_and_are_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    column = pd.Series([";".join(f"tag {j}" for j in rng.integers(0, 60, 3)) for _ in range(200)])
+    column[3], column[7] = None, "Tag 1;tag 1"
+    plain_names, plain, _ = read(column)
+    monkeypatch.setattr(dataset, "LARGE", 1000)
+    names, found, _ = read(column)
+    assert sparse.issparse(found)
+    assert names == plain_names
+    np.testing.assert_array_equal(found.toarray(), plain)
+    groups = tags.variants(names, found.sum(axis=0))
+    assert groups
+    merged_names, (merged,) = tags.merged(names, [found], groups)
+    same_names, (same,) = tags.merged(names, [plain], groups)
+    assert merged_names == same_names
+    np.testing.assert_array_equal(merged.toarray(), same)

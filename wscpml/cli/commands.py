@@ -114,7 +114,7 @@ def describe(options: Namespace) -> None:
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
         "candidates_a_row": _average(data.candidates),
         "true_labels_a_row": _average(data.known_truth),
-        "rows_without_label": int((data.labels.max(axis=1) == 0).sum()),
+        "rows_without_label": int((data.labels.sum(axis=1) == 0).sum()),
         "label_counts": data.labels.sum(axis=0).tolist(),
         "warnings": warnings,
     }
@@ -190,9 +190,10 @@ def audit(options: Namespace) -> None:
 
 def review(options: Namespace) -> None:
     """Let a person decide, on a page of this machine's own."""
-    import pandas as pd
     from sklearn.base import clone
 
+    from wscpml.arrays import to_dense
+    from wscpml.datasets import tags
     from wscpml.quality import decisions
     from wscpml.quality.decisions import Decided
     from wscpml.review.items import Items
@@ -216,7 +217,7 @@ def review(options: Namespace) -> None:
             print(line, file=sys.stderr)
         X = data.compact_features
         assert data.candidates is not None
-        candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+        candidates = tags.named_columns(data.candidates, data.instance_ids, data.label_names)
 
         def judge(decided: Decided) -> Judgement:
             table = decided.table(data.instance_ids, data.label_names)
@@ -226,7 +227,7 @@ def review(options: Namespace) -> None:
             options.features,
             data.instance_ids,
             data.label_names,
-            data.candidates,
+            to_dense(data.candidates),
             X,
             data.feature_names,
             fitted.map_.scale(X),
@@ -389,9 +390,8 @@ def _roles(options: Namespace) -> dict[str, Any]:
 
 def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     """The data with their candidates, and the estimator fitted to them."""
-    import pandas as pd
-
     from wscpml import WSCPML, settings
+    from wscpml.datasets import tags
 
     chosen = settings.for_estimator(options.params, options.set)
     with _shown("reading"):
@@ -401,7 +401,7 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
     n = len(data.instance_ids)
     if n < WSCPML.FEWEST_ROWS:
         raise UserError(f"{options.features}: has {n} instances; there must be more to learn from")
-    candidates = pd.DataFrame(data.candidates, data.instance_ids, data.label_names)
+    candidates = tags.named_columns(data.candidates, data.instance_ids, data.label_names)
     shown = sys.stderr.isatty()
     if getattr(options, "incomplete", False):
         chosen["complete"] = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, compact, known_rows, to_dense
+from wscpml.arrays import DENSE_FROM, Array, Matrix, compact, known_rows, to_dense
 from wscpml.errors import UserError
 from wscpml.limits import ask
 
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from wscpml.datasets.encoding import Encoding
 
 
+LARGE = 20_000_000  # rows times labels from which they are kept sparse
+
+
 @dataclass(frozen=True)
 class Unjudged:
     """Labels that are too rare to say anything of: passed through, not among the data set's."""
 
     label_names: list[str]
-    candidates: Array  # 0/1 (n, r)
+    candidates: Matrix  # 0/1 (n, r)
 
     def told(self, option: str) -> list[str]:
         """What there is of them, in words."""
@@ -41,7 +44,7 @@ class Dataset:
 
     features: Matrix  # (n, d)
     truth: Array | None  # 0/1 (n, q), -1 in rows of which it is not known; None if of no row
-    candidates: Array | None  # 0/1 (n, q), None where noise is still to be injected
+    candidates: Matrix | None  # 0/1 (n, q), None where noise is still to be injected
     feature_names: list[str]
     label_names: list[str]
     instance_ids: list[Any]
@@ -54,7 +57,7 @@ class Dataset:
     votes: Array | None = None  # (n, q), what taggers say for each candidate, above 0; else 0
 
     @property
-    def labels(self) -> Array:
+    def labels(self) -> Matrix:
         """The candidates, or the truth where there are none yet."""
         found = self.truth if self.candidates is None else self.candidates
         assert found is not None
@@ -131,6 +134,21 @@ def zeros(n: int, q: int, source: str) -> Array:
     return np.zeros((n, q), np.uint8)
 
 
+def lean(labels: Matrix) -> Matrix:
+    """The same labels: sparse if there are very many and most of them 0, else as a plain array."""
+    size = labels.shape[0] * labels.shape[1]
+    filled = labels.nnz if sparse.issparse(labels) else np.count_nonzero(labels)
+    if size > LARGE and filled < DENSE_FROM * size:
+        return sparse.csr_array(labels)
+    return to_dense(labels)
+
+
+def in_full(labels: Matrix, source: str) -> Array:
+    """The same labels as a plain array; more than there is memory for is refused."""
+    ask_for_labels(labels.shape[0], labels.shape[1], source)
+    return to_dense(labels)
+
+
 def ask_for_labels(n: int, q: int, source: str) -> None:
     """Refuse labels that there is no memory for."""
     ask(n * q, source, f"{n:,} instances have {q:,} different labels")
@@ -174,16 +192,16 @@ def _refuse_non_finite(data: Dataset, source: str) -> None:
 
 def _oddities(data: Dataset) -> list[str]:
     found = []
-    used = data.labels.max(axis=0)
+    used = data.labels.sum(axis=0)
     unused = [name for name, some in zip(data.label_names, used, strict=True) if not some]
     if unused:
         found.append(
             f"{len(unused)} labels are never used and will be predicted absent: {few(unused)}"
         )
-    n = len(data.labels)
+    n = data.labels.shape[0]
     if n > 1 and data.labels.sum(axis=0).max() <= 1:
         found.append("no label occurs more than once, so nothing can be learned about any")
-    empty = data.labels.max(axis=1) == 0
+    empty = data.labels.sum(axis=1) == 0
     if empty.any():
         found.append(f"{empty.sum()} instances have no label and count as pure negatives")
     if data.candidates is not None and data.truth is not None:

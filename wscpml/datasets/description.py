@@ -21,7 +21,7 @@ def describe(data: Dataset) -> str:
         ("labels", str(len(data.label_names))),
         ("candidates a row", _per_row(data.candidates)),
         ("true labels a row", _per_row(data.known_truth)),
-        ("rows without label", str(int((data.labels.max(axis=1) == 0).sum()))),
+        ("rows without label", str(int((data.labels.sum(axis=1) == 0).sum()))),
     ]
     if data.votes is not None:
         votes = data.votes[data.votes > 0]

@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.datasets import readers, table_files, tags
 from wscpml.datasets.columns import AS_SAID, ROLES, Role
-from wscpml.datasets.dataset import Dataset, Unjudged, ask_for_labels, binary, zeros
+from wscpml.datasets.dataset import (
+    Dataset,
+    Unjudged,
+    ask_for_labels,
+    binary,
+    in_full,
+    lean,
+    zeros,
+)
 from wscpml.datasets.encoding import Encoded, encode
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
@@ -74,7 +83,7 @@ class Labels:
     """Labels as a file has them."""
 
     path: Path
-    matrix: Array
+    matrix: Matrix
     names: list[str] | None
     ids: list[str] | None
     may_lack_instances: bool = False  # long rows say nothing of an instance without labels
@@ -98,8 +107,9 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
     candidates = files.labels(sources.candidates or sources.features, "labels")
     truth = None
     if has_truth:
-        truth = files.labels(sources.truth or sources.features, "truth")
-    if features.ids is None and len(candidates.matrix) == n:
+        truth = _in_full(files.labels(sources.truth or sources.features, "truth"))
+        candidates = _in_full(candidates)
+    if features.ids is None and candidates.matrix.shape[0] == n:
         features = replace(features, ids=candidates.ids)
     shown = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
@@ -133,7 +143,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
     return Dataset(
         features=features.matrix,
         truth=matrices[-1] if truth else None,
-        candidates=matrices[0],
+        candidates=lean(matrices[0]) if len(matrices) == 1 else matrices[0],
         feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
@@ -389,13 +399,13 @@ def _matrix_labels(found: readers.Parts, path: Path, kind: str, with_features: b
     return Labels(path, binary(matrix, str(path)), names, None)
 
 
-def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.generic) -> Array:
+def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.generic) -> Matrix:
     """The label rows in the order of the features; an instance without a row is `absent`."""
     n, ids = features.matrix.shape[0], features.ids
     if labels.ids is None or ids is None:
-        if len(labels.matrix) != n:
+        if labels.matrix.shape[0] != n:
             raise UserError(
-                f"{labels.path}: has labels of {len(labels.matrix)} instances, "
+                f"{labels.path}: has labels of {labels.matrix.shape[0]} instances, "
                 f"{sources.features} features of {n}; give both the same rows, or a column that "
                 f"both have as {sources.named('id')}"
             )
@@ -419,9 +429,16 @@ def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.ge
             f"{labels.path}: instance {lacking!r} has features but no row of labels "
             f"({len(ids) - len(known)} such instances)"
         )
+    places = [position[key] for key in labels.ids]
+    if sparse.issparse(labels.matrix):
+        return labels.matrix[np.argsort(places)]
     aligned = np.full((n, labels.matrix.shape[1]), absent)
-    aligned[[position[key] for key in labels.ids]] = labels.matrix
+    aligned[places] = labels.matrix
     return aligned
+
+
+def _in_full(labels: Labels) -> Labels:
+    return replace(labels, matrix=in_full(labels.matrix, str(labels.path)))
 
 
 def _same_columns(

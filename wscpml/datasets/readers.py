@@ -20,7 +20,7 @@ from scipy import sparse
 from wscpml import npy_files
 from wscpml.arrays import Array, Matrix, compressed
 from wscpml.datasets import mat_files
-from wscpml.datasets.dataset import binary, few, refuse_twice, zeros
+from wscpml.datasets.dataset import binary, few, in_full, refuse_twice
 from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 from wscpml.limits import NAME, TABLE_COLUMN, ask, ask_for_columns, told_if_unreadable
@@ -318,7 +318,8 @@ def read_svmlight(path: Path) -> Parts:
     if wrong is not None:
         raise UserError(f"{path}: row {wrong + 1}: a label is not a finite number")
     features = _rows_of_cells(found, [len(row) - 1 for row in rows], path)
-    values, matrix = indicator(labels, str(path), float)
+    values, found_labels = indicator(labels, float)
+    matrix = in_full(found_labels, str(path))
     names = [str(int(value)) if value.is_integer() else str(value) for value in values]
     return Parts(features=features, labels=matrix, label_names=names)
 
@@ -345,17 +346,15 @@ def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> sparse.csr_arr
 
 
 def indicator(
-    rows: Sequence[Sequence[Any]], source: str, kind: type = object
-) -> tuple[list[Any], Array]:
-    """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``.
-
-    The `source` is for messages.
-    """
+    rows: Sequence[Sequence[Any]], kind: type = object
+) -> tuple[list[Any], sparse.csr_array]:
+    """Lists of labels as their names in order, and a 0/1 matrix ``(n, q)``."""
     flat: Array = np.fromiter(chain.from_iterable(rows), kind)
     columns, names = pd.factorize(flat, sort=True)
-    labels = zeros(len(rows), len(names), source)
-    per_row = np.fromiter(map(len, rows), int, len(rows))
-    labels[np.repeat(np.arange(len(rows)), per_row), columns] = 1
+    starts = np.concatenate([[0], np.cumsum(np.fromiter(map(len, rows), int, len(rows)))])
+    labels = compressed(np.ones(len(flat), np.uint8), columns, starts, (len(rows), len(names)))
+    labels.sum_duplicates()
+    labels.data[:] = 1
     return names.tolist(), labels
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from wscpml.arrays import Array
-from wscpml.datasets.dataset import ask_for_labels, few
+from wscpml.arrays import Array, Matrix
+from wscpml.datasets.dataset import few, in_full, lean
 from wscpml.datasets.readers import indicator
 from wscpml.datasets.tables import short
 from wscpml.errors import UserError
@@ -34,11 +35,13 @@ class Lists:
     remarks: list[str]
     source: str  # for messages
 
-    def indicator(self) -> tuple[list[str], Array]:
-        """Names, and a 0/1 matrix ``(n, q)``."""
-        names, matrix = indicator([*self.labels, []], self.source)  # the last for nothing, -1
-        ask_for_labels(len(self.codes), len(names), self.source)
-        return names, matrix[self.codes]
+    def indicator(self) -> tuple[list[str], Matrix]:
+        """Names, and a 0/1 matrix ``(n, q)``: sparse where it would be large."""
+        names, cells = indicator([*self.labels, []])  # the last for nothing, -1
+        matrix = cells[np.where(self.codes < 0, len(self.labels), self.codes)]
+        if len(names) > UNLIKE * len(self.codes):  # hardly labels: refused if they are very many
+            return names, in_full(matrix, self.source)
+        return names, lean(matrix)
 
     def without(self, wrong: Collection[tuple[int, str]], names: Mapping[str, str]) -> list[Any]:
         """The cells of all rows without wrong pairs of row and label, written as they were.
@@ -100,7 +103,9 @@ def read_lists(
             f"{where}{int(often[odd.index].sum())} cells look like JSON and are no lists, such as "
             f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
         )
-    return Lists(codes, cells, [_stripped(row) for row in rows], separator, remarks, source)
+    known: dict[str, str] = {}  # each label once, whatever number of rows has it
+    labels = [[known.setdefault(each, each) for each in _stripped(row)] for row in rows]
+    return Lists(codes, cells, labels, separator, remarks, source)
 
 
 def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:
@@ -178,6 +183,8 @@ def merged(
     names: list[str], matrices: Sequence[Array], groups: list[list[int]]
 ) -> tuple[list[str], list[Array]]:
     """Each group of labels as one, under the name of its first; votes, which are floats, add up."""
+    if any(map(sparse.issparse, matrices)):
+        return _merged_sparse(names, matrices, groups)
     matrices = [matrix.copy() for matrix in matrices]
     for first, *rest in groups:
         for matrix in matrices:
@@ -189,11 +196,23 @@ def merged(
     return [names[j] for j in kept], [matrix[:, kept] for matrix in matrices]
 
 
+def _merged_sparse(
+    names: list[str], matrices: Sequence[Matrix], groups: list[list[int]]
+) -> tuple[list[str], list[Matrix]]:
+    place = np.arange(len(names))
+    for first, *rest in groups:
+        place[rest] = first
+    kept, place = np.unique(place, return_inverse=True)
+    into = sparse.csr_array((np.ones(len(names), np.uint8), (np.arange(len(names)), place)))
+    found = [sparse.csr_array((matrix @ into).minimum(1)) for matrix in matrices]
+    return [names[j] for j in kept], found
+
+
 def odd_labels(
-    names: Sequence[str], labels: Array, named: Callable[[str], str], merging: bool
+    names: Sequence[str], labels: Matrix, named: Callable[[str], str], merging: bool
 ) -> list[str]:
     """What a person may want to know of the labels ``(n, q)``: variants, and rare ones."""
-    counts, n, found = labels.sum(axis=0), len(labels), []
+    counts, n, found = labels.sum(axis=0), labels.shape[0], []
     groups = variants(names, counts)
     if groups:
         pairs = ["/".join(repr(names[j]) for j in group) for group in groups]
@@ -225,7 +244,14 @@ def as_table(y: Any, index: Any) -> Any:
         return _zero_one(y)
     names, matrix = read_lists(cells.rename("y"), None, "y", "{}=".format).indicator()
     rows = index if index is not None and not isinstance(y, pd.Series) else cells.index
-    return pd.DataFrame(matrix, rows, names)
+    return named_columns(matrix, rows, names)
+
+
+def named_columns(labels: Matrix, rows: Any, names: list[str]) -> pd.DataFrame:
+    """Labels as a table of 0 and 1, whose columns are sparse if they are."""
+    if sparse.issparse(labels):
+        return pd.DataFrame.sparse.from_spmatrix(labels, rows, names)  # type: ignore[attr-defined]
+    return pd.DataFrame(labels, rows, names)
 
 
 def _cells(y: Any) -> "pd.Series[Any] | None":
