@@ -87,8 +87,8 @@ class WSCPML(
         `noise_rate`, between `lower` and `upper` with 90 %, and the `chance` of the label to be a
         candidate where it is not true.
     noise_ : dict
-        Which `kind` of noise was found, `common` to all labels, `per label` or `none seen`, and
-        what speaks for it.
+        Which `kind` of noise was found, `common` to all labels, `per label`, `pairs` that are
+        confused, or `none seen`, and what speaks for it.
     remarks_ : list of str
         The same in words, what cannot be known from these data, and what is odd about decisions.
     prototypes_ : (q, d)

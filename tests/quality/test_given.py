@@ -64,7 +64,7 @@ def test_scores_are_those_of_the_noise_model(padded):
     assert groups == parts.alike()[0] == [[4, 5]]
     np.testing.assert_array_equal(first, parts.alike()[1])
     assert parts.dispersion() == pytest.approx(noise_model.dispersion(P, Y))
-    for free in (0.0, 0.7):
+    for free in (np.zeros(6), np.linspace(0.5, 1, 6)):
         scores = given._Scores(parts, first, free)
         found = np.hstack([scores.of(slice(0, 4)), scores.of(slice(4, 6))])
         np.testing.assert_allclose(found, noise_model.with_others(P, Y, first, free), atol=1e-9)

@@ -403,7 +403,7 @@ def test_noise_rates_are_told_label_by_label(tiny_project):
     assert rates.candidates.tolist() == candidates[~test].sum(axis=0).tolist()
     assert rates.noise_rate.between(rates.lower, rates.upper).all()
     found = artifacts.read("models/wsc-pml/noise.json")
-    assert found["kind"] in ("none seen", "common", "per label")
+    assert found["kind"] in ("none seen", "common", "per label", "pairs")
     assert all(isinstance(line, str) for line in found["remarks"])
 
 

@@ -19,7 +19,8 @@ from tqdm import tqdm
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks
 from wscpml.devices import one_blas_thread
 from wscpml.parameters import ParameterError
-from wscpml.quality import judging, noise_model
+from wscpml.quality import confusion, judging, noise_model
+from wscpml.quality.confusion import Confused
 from wscpml.quality.noise_model import PENALTIES, Bins, look_up
 
 PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
@@ -174,13 +175,26 @@ class _Given:
         products = (self.Y.T @ self.Y).toarray() - np.outer(counts, counts) / len(self.P)
         return noise_model.grouped(np.sqrt(products.diagonal()), products)
 
+    def confused(self) -> list[Confused]:
+        """What `confusion.confused` is."""
+        products = np.zeros((len(self.live), len(self.live)))
+        for _, Y, P in self.blocks():
+            products += (Y - P).T @ (Y - P)
+        by_label = self.Y.tocsc()
+
+        def column(label: int) -> tuple[Array, Array]:
+            return self.P[:, self.live[label]], by_label[:, [label]].toarray()[:, 0]
+
+        both = (self.Y.T @ self.Y).toarray()
+        return confusion.by_columns(products, both, len(self.P), column)
+
 
 class _Scores:
     """What `noise_model.with_others` is, some labels at a time."""
 
-    def __init__(self, given: _Given, first: Array, free: float) -> None:
-        self.given, self.free = given, free
-        if free:
+    def __init__(self, given: _Given, first: Array, by_label: Array) -> None:
+        self.given, self.by_label = given, by_label
+        if by_label.any():
             self._learn(first)
 
     def _learn(self, first: Array) -> None:
@@ -217,7 +231,7 @@ class _Scores:
         """The scores ``(n, b)`` of some of the labels."""
         Y, P, live = self.given.Y, self.given.P, self.given.live
         own = P[:, live[labels]].astype(np.float64)
-        if not self.free:
+        if not self.by_label.any():
             return own
         places = self.back[labels]
         weights = self.inverse[:, places] / self.size[:, None]
@@ -230,7 +244,7 @@ class _Scores:
             along, self.of_row[:, self.penalty[places]], itself, self.size[places]
         )
         R = _columns(self.given.Y, self.ones[places]) - P[:, live[self.ones[places]]]
-        return own + self.free * np.where(helped, R - left_out, 0)
+        return own + self.by_label[labels] * np.where(helped, R - left_out, 0)
 
 
 def _columns(Y: Matrix, chosen: Any) -> Array:
@@ -243,13 +257,15 @@ def _judge_labels(given: _Given) -> Array:
     groups, first = given.alike()
     dispersion = given.dispersion()
     free = noise_model.freedom(dispersion)
-    every = _seen(given, _Scores(given, first, free))
+    pairs = given.confused() if free else []
+    by_label = noise_model.heard(free, pairs, k)
+    every = _seen(given, _Scores(given, first, by_label))
     floors = every.bins
     if groups and free:
-        floors = _seen(given, _Scores(given, np.arange(k), free)).bins
+        floors = _seen(given, _Scores(given, np.arange(k), by_label)).bins
     share = Y.sum(axis=0) / n
     weights = share / share.mean()
-    model = noise_model.by_bins(every.bins, floors, weights, dispersion, groups, first)
+    model = noise_model.by_bins(every.bins, floors, weights, dispersion, groups, first, pairs)
     model = model.shared(weights)
     tables = model.curve_tables(every.low, every.width)
     sample = Y[:: every.step].toarray()
@@ -262,7 +278,11 @@ def _judge_labels(given: _Given) -> Array:
     confidence = judging.confident(
         model, weights, pooled, by_features, own, of_own, rank, tied, every.label, weight=weight
     )
-    return confidence[every.back]
+    confidence = confidence[every.back]
+    numbered = sparse.csr_array((np.arange(Y.nnz), Y.indices, Y.indptr), (n, k))
+    for row, label, left in confusion.kept(pairs):
+        confidence[numbered[row][:, [label]].toarray()[:, 0]] *= left
+    return confidence
 
 
 def own_weight(pooled: Array, own: Array, Y: Array, step: int) -> float:

@@ -18,8 +18,8 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
-from wscpml.arrays import Array, Matrix
-from wscpml.quality import learning, noise_model
+from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.quality import confusion, learning, noise_model
 from wscpml.quality.decisions import Decided
 from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
 from wscpml.quality.votes import with_votes
@@ -65,7 +65,7 @@ class Remark:
 class Noise:
     """What is known of the noise of q labels."""
 
-    kind: str  # `none seen`, `common` to all labels, or `per label`
+    kind: str  # `none seen`, `common` to all labels, `per label`, or `pairs` that are confused
     rates: Array  # (q,), the share of each label's candidates that are false; NaN without any
     lower: Array  # (q,), and the interval that it lies in with 90 %
     upper: Array  # (q,)
@@ -108,7 +108,7 @@ class Noise:
 
     def _which(self) -> list[str]:
         known = self.chances[np.isfinite(self.chances)]
-        if self.kind == "none seen":
+        if self.kind in ("none seen", "pairs"):
             return []
         said = "a label that is not true is given with a chance of"
         if self.kind == "common":
@@ -216,6 +216,8 @@ def judge_by(
         )
         step = model.seen * (again - true) / 2
         confidence, absent = (moved(each, true, step) for each in (confidence, absent))
+    for row, label, share in confusion.kept(model.confused):
+        confidence[row, label] *= share
     confidence = _voted(confidence, votes)
     confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
     found = _over_all_labels(
@@ -275,7 +277,8 @@ def confident(
     apart = model.apart(weights)
     by_noise = believed_confidence(by_features, model, label)
     believed = apart * by_noise + (1 - apart) * by_features
-    unsure = abstaining(by_features, believed, rank, tied)
+    share = ABSTAIN - (ABSTAIN - DOUBT) * confusion.dragged(model.confused, len(weights))
+    unsure = abstaining(by_features, believed, rank, tied, share if label is None else share[label])
     return model.seen * found + (1 - model.seen) * unsure
 
 
@@ -392,15 +395,16 @@ def frequency_rank(share: Array) -> Array:
     return rankdata(share, "max") / len(share)
 
 
-def abstaining(chance: Array, believed: Array, rank: Array, tied: float) -> Array:
+def abstaining(chance: Array, believed: Array, rank: Array, tied: float, share: Array) -> Array:
     """Confidence ``(n, q)`` where no noise is seen: at least a half, in order.
 
-    Halfway from certain to what is believed: what the features say, or where labels seem to differ
-    in their noise, what follows from that. Where the features only repeat the candidates, those
-    that they are sure of are equal, and the more frequent label is the likelier one.
+    A `share` of the way from certain to what is believed, half of it, or less for labels that are
+    confused, for then some is seen: what the features say, or where labels seem to differ in their
+    noise, what follows from that. Where the features only repeat the candidates, those that they
+    are sure of are equal, and the more frequent label is the likelier one.
     """
     equal = np.minimum(chance, TIED) / TIED * rank
-    return 1 - ABSTAIN * (1 - ((1 - tied) * believed + tied * equal))
+    return 1 - share * (1 - ((1 - tied) * believed + tied * equal))
 
 
 def saturation(chances: Array) -> float:
@@ -423,13 +427,15 @@ def worth(
     Candidates of one common chance rank as the truth does, so that part of the way is enough; where
     chances differ from label to label, nearly all of it is not too much. Where no noise is seen,
     that can only be known by how frequent labels are (their confidences are halfway to certain,
-    which the fourth power takes back), or if features just repeat the candidates. No loss on
+    which the fourth power takes back), or if features just repeat the candidates; or it is of
+    labels that are confused, and counts as far as candidates are of such. No loss on
     candidates can tell: the confidences have seen a row's labels through those of other rows. With
     the answers of a person noise is seen after all, and how far labels are apart.
     """
     apart = model.apart(counts)
     seen = ALWAYS + APART * max(apart, min(apart_by_answers, 1))
-    unseen = tied + (1 - tied) * 4 * apart
+    confused = confusion.dragged(model.confused, len(counts)) @ counts / counts.sum()
+    unseen = max(tied + (1 - tied) * 4 * apart, confused)
     sure = 1 - (1 - model.seen) * ENOUGH / (ENOUGH + answers)
     return float(sure * seen + (1 - sure) * unseen)
 
@@ -549,12 +555,19 @@ def _warnings(
 ) -> list[Remark]:
     """What cannot be known from these data."""
     found = []
+    pairs = [(live[list(pair.labels)].tolist(), pair.sure) for pair in model.confused]
+    taken = [labels for labels, sure in pairs if sure >= EVEN_ODDS]
     if model.seen < 0.5:
+        other, more = ("other ", "else ") if taken else ("", "")
         found.append(
             Remark(
-                "no noise can be seen, because there is none, or the features do not predict the "
-                "labels, or they predict the noise too; "
-                + ("only votes call anything wrong" if voted else "nothing is called wrong"),
+                f"no {other}noise can be seen, because there is none, or the features do not "
+                "predict the labels, or they predict the noise too; "
+                + (
+                    f"only votes call anything {more}wrong"
+                    if voted
+                    else f"nothing {more}is called wrong"
+                ),
                 [],
             )
         )
@@ -573,10 +586,19 @@ def _warnings(
             (model.chances >= 0.5) & (model.seen < 0.5) & (counts[live] < NEARLY_ALL * n)
         ],
         f"not judged, fewer than {FEWEST} candidates": rest[counts[rest] > 0],
+        "go together more than the features foretell; whether one brings in another that is wrong, "
+        "only a person can say": np.unique(
+            [label for labels, sure in pairs if sure < EVEN_ODDS for label in labels]
+        ),
     }
     found += [Remark(text, labels.tolist()) for text, labels in about.items() if len(labels)]
+    confused = "taken for each other: rows with both look like rows with only one of them"
     same = "given to the same rows; which of them is wrong, only a person can say"
-    return found + [Remark(same, live[group].tolist()) for group in model.groups]
+    return [
+        *found,
+        *(Remark(confused, labels) for labels in taken),
+        *(Remark(same, live[group].tolist()) for group in model.groups),
+    ]
 
 
 def _nothing_known(candidates: Array, decided: Decided, complete: bool) -> JudgedLabels:

@@ -21,6 +21,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, xlogy
 
 from wscpml.arrays import Array, row_blocks
+from wscpml.quality import confusion
+from wscpml.quality.confusion import Confused
 
 # (G,), even in Jeffreys' measure, from next to none up to 0.95: a label that is a candidate of
 # nearly every row shows nothing, its rate least of all.
@@ -68,6 +70,7 @@ class NoiseModel:
     seen: float  # weight of the noise that is seen, 0 ... 1
     groups: list[list[int]]  # of labels that are given to the same rows
     first: Array  # (q,), the first label of each one's group
+    confused: list[Confused]  # pairs of labels that may be taken for each other
 
     @property
     def free(self) -> float:
@@ -81,7 +84,7 @@ class NoiseModel:
 
     def with_others(self, P: Array, Y: Array) -> Array:
         """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
-        return with_others(P, Y, self.first, self.free)
+        return with_others(P, Y, self.first, heard(self.free, self.confused, Y.shape[1]))
 
     def by_curves(self, scores: Array) -> tuple[Array, Array]:
         """By each label's own curve, over all that its rate may be, both ``(n, q)``.
@@ -125,9 +128,9 @@ class NoiseModel:
         return replace(self, beliefs=apart * self.beliefs + (1 - apart) * common[:, None])
 
     def kind(self, weights: Array) -> str:
-        """In a word: `none seen`, `common` to all labels, or `per label`."""
+        """In a word: `none seen`, `common` to all labels, `per label`, or `pairs` alone."""
         if self.seen < 0.5:
-            return "none seen"
+            return "pairs" if any(pair.sure >= 0.5 for pair in self.confused) else "none seen"
         return "common" if self.apart(weights) < 0.5 else "per label"
 
 
@@ -140,12 +143,14 @@ def fit(P: Array, Y: Array) -> tuple[NoiseModel, Array]:
     groups, first = alike(Y)
     found = dispersion(P, Y)
     free = freedom(found)
-    scores = with_others(P, Y, first, free)
+    pairs = confusion.confused(P, Y) if free else []
+    by_label = heard(free, pairs, Y.shape[1])
+    scores = with_others(P, Y, first, by_label)
     bins = floors = binned(standard(scores), Y)
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        others = with_others(P, Y, np.arange(Y.shape[1]), free)
+        others = with_others(P, Y, np.arange(Y.shape[1]), by_label)
         floors = binned(standard(others), Y)
-    return by_bins(bins, floors, weights_of(Y), found, groups, first), scores
+    return by_bins(bins, floors, weights_of(Y), found, groups, first, pairs), scores
 
 
 def by_bins(
@@ -155,11 +160,12 @@ def by_bins(
     dispersion: float,
     groups: list[list[int]],
     first: Array,
+    pairs: list[Confused],
 ) -> NoiseModel:
     """Which noise it is, by the bins of each label's scores; `floors` show whether there is any."""
     beliefs, curves = levelled(bins, weights, freedom(dispersion))
     seen = seen_noise(fit_curves(floors, HARDLY_ANY))
-    return NoiseModel(beliefs, curves, dispersion, seen, groups, first)
+    return NoiseModel(beliefs, curves, dispersion, seen, groups, first, pairs)
 
 
 def weights_of(Y: Array) -> Array:
@@ -179,9 +185,17 @@ def freedom(dispersion: float) -> float:
     return float(np.clip((dispersion - COMPETE) / (FREE - COMPETE), 0, 1))
 
 
-def with_others(P: Array, Y: Array, first: Array, free: float) -> Array:
-    """Predictions P of Y with what a row's other labels add, as far as labels are free."""
-    return P + free * by_others(P, Y, first) if free else P
+def heard(free: float, pairs: list[Confused], q: int) -> Array:
+    """How far other labels are evidence of each of q labels, ``(q,)``, 0 ... 1.
+
+    As far as labels are free; but not of one that is confused: its twin would speak for it.
+    """
+    return free * (1 - confusion.dragged(pairs, q))
+
+
+def with_others(P: Array, Y: Array, first: Array, by_label: Array) -> Array:
+    """Predictions P of Y with what a row's other labels add, as far as they are `heard`."""
+    return P + by_label * by_others(P, Y, first) if by_label.any() else P
 
 
 def by_others(P: Array, Y: Array, first: Array) -> Array:
