@@ -216,11 +216,10 @@ def judge_by(
         )
         step = model.seen * (again - true) / 2
         confidence, absent = (moved(each, true, step) for each in (confidence, absent))
-    confidence *= Y
     for row, label, share in confusion.kept(model.confused):
         confidence[row, label] *= share
     confidence = _voted(confidence, votes)
-    confidence, apart_by_answers = learning.set_right(confidence, chance, Y, answers)
+    confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
     found = _over_all_labels(
         candidates, live, confidence, model, tied, decided, apart_by_answers, votes is not None
     )
@@ -560,13 +559,15 @@ def _warnings(
     taken = [labels for labels, sure in pairs if sure >= EVEN_ODDS]
     if model.seen < 0.5:
         other, more = ("other ", "else ") if taken else ("", "")
-        result = (
-            f"only votes call anything {more}wrong" if voted else f"nothing {more}is called wrong"
-        )
         found.append(
             Remark(
                 f"no {other}noise can be seen, because there is none, or the features do not "
-                f"predict the labels, or they predict the noise too; {result}",
+                "predict the labels, or they predict the noise too; "
+                + (
+                    f"only votes call anything {more}wrong"
+                    if voted
+                    else f"nothing {more}is called wrong"
+                ),
                 [],
             )
         )
