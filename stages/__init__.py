@@ -2,16 +2,33 @@
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
 
 from wscpml import settings
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 
+PINNED = Path("requirements-wscpml.txt")  # where `wscpml init` has laid the pipeline
+
 
 def run(stage: Callable[[settings.Settings], None]) -> None:
     """Run a stage with checked settings; a user's mistake is told in plain lines, exit 1."""
     try:
+        refuse_other_version()
         with one_blas_thread():
             stage(settings.load())
     except UserError as mistake:
         sys.exit(str(mistake))
+
+
+def refuse_other_version() -> None:
+    """Results are of the version that is pinned: DVC runs stages again when that changes."""
+    lines = PINNED.read_text("utf-8").splitlines() if PINNED.exists() else []
+    for line in lines:
+        name, _, pinned = line.partition("==")
+        if name.startswith("wscpml") and pinned.strip() not in ("", version("wscpml")):
+            raise UserError(
+                f"{PINNED}: names wscpml {pinned.strip()}, and {version('wscpml')} is installed; "
+                f"pip install -r {PINNED}, or name the installed one there"
+            )

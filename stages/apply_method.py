@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import Array
@@ -19,6 +18,8 @@ from wscpml.methods import method
 from wscpml.randomness import stream
 from wscpml.serving.model import load
 from wscpml.settings import Settings, parameters
+
+from . import inputs, run
 
 MADE = Path("models/wsc-pml")  # by the stages of WSC-PML
 MOST_IN_CSV = 1_000_000  # candidates

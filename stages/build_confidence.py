@@ -1,9 +1,10 @@
 """Stage 2 of the method: how far each candidate can be trusted, the weak supervision B."""
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import weak_supervision
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 
 def build_confidence(settings: Settings) -> None:

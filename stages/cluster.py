@@ -2,10 +2,11 @@
 
 import sys
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 
 def cluster(settings: Settings) -> None:

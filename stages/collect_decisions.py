@@ -2,10 +2,11 @@
 
 import sys
 
-from stages import run
 from wscpml import artifacts
 from wscpml.quality import decisions
 from wscpml.settings import Settings
+
+from . import run
 
 
 def collect_decisions(settings: Settings) -> None:

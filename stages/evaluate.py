@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition, features, prototypes
 from wscpml.arrays import Array, known_rows
@@ -18,6 +17,8 @@ from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
 from wscpml.serving.model import load
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 MADE = Path("models/wsc-pml")
 SHOWN = ("B", "pi", "F", "label_confidence")  # as histograms

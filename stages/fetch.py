@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from stages import run
 from wscpml import artifacts
 from wscpml.datasets import files
 from wscpml.datasets.registry import REGISTRY
 from wscpml.settings import Settings
+
+from . import run
 
 RAW = Path("data/raw")
 

@@ -2,18 +2,20 @@
 
 from pathlib import Path
 
-from stages import run
 from wscpml import artifacts
 from wscpml.code_digest import CodeDigest
 from wscpml.datasets.files import digest
 from wscpml.methods import METHODS, PLACES
 from wscpml.settings import Settings
 
+from . import run
+
 HERE = Path(__file__).parent
+STAGES = run.__module__  # wscpml.stages where the package is installed
 NO_STAGES = {"__init__", "identify", "inputs", "review"}
-ROOT = HERE.parent
+ROOT = HERE.parents[STAGES.count(".")]
 CHANGE_NO_RESULT = frozenset(
-    {"stages:run", "wscpml.errors", "wscpml.methods", "wscpml.settings:Settings"}
+    {f"{STAGES}:run", "wscpml.errors", "wscpml.methods", "wscpml.settings:Settings"}
 )
 SHORT_NAMES = ("wscpml.settings", "_spelled_out")  # what a short name in params.yaml stands for
 BESIDE: dict[
@@ -39,7 +41,7 @@ def identify(_: Settings) -> None:
     names = sorted({file.stem for file in HERE.glob("*.py")} - NO_STAGES)
     stages = {
         name: [
-            code.of(f"stages.{name}", name),
+            code.of(f"{STAGES}.{name}", name),
             *(code.of(*each) for each in BESIDE.get(name, [])),
             *(digest(ROOT / "wscpml" / file) for file in FILES.get(name, [])),
         ]

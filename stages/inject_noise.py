@@ -1,11 +1,12 @@
 """Make candidates of the truth, unless the data set brings its own."""
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.arrays import Array
 from wscpml.datasets import noise
 from wscpml.randomness import stream
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 
 def inject_noise(settings: Settings) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.quality import judging, queue
 from wscpml.randomness import streams
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 
 def judge_labels(settings: Settings) -> None:

@@ -2,12 +2,13 @@
 
 from scipy import sparse
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition, prototypes
 from wscpml.arrays import row_blocks
 from wscpml.randomness import streams
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 BLOCK = 4096  # rows that are scaled at a time
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from stages import run
 from wscpml import artifacts
 from wscpml.arrays import Array, to_dense
 from wscpml.datasets import files, own, splits
@@ -14,6 +13,8 @@ from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError
 from wscpml.randomness import stream
 from wscpml.settings import Settings
+
+from . import run
 
 EXAMPLES = 2  # rows as they were, which the tracked model shows
 

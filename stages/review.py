@@ -6,7 +6,6 @@ because it reads what the stages have written.
 
 import sys
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.arrays import Array
 from wscpml.cli import INTERRUPTED
@@ -21,6 +20,8 @@ from wscpml.review.session import Session
 from wscpml.review.view import Judgement
 from wscpml.serving import model
 from wscpml.settings import DECISIONS, Settings
+
+from . import inputs, run
 
 PORT = "8765"
 MADE = "models/wsc-pml"

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages import run
 from wscpml import artifacts
 from wscpml.arrays import EVEN_ODDS, to_dense
 from wscpml.errors import UserError
@@ -21,6 +20,8 @@ from wscpml.serving import tracking, versions
 from wscpml.serving.dvc_cache import Cache
 from wscpml.serving.versions import Locked, flat
 from wscpml.settings import Settings
+
+from . import run
 
 SHOWN = versions.FOR_MLFLOW
 

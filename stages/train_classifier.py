@@ -5,7 +5,6 @@ from functools import partial
 
 from tqdm import tqdm
 
-from stages import inputs, run
 from wscpml import artifacts
 from wscpml.algorithm import composition
 from wscpml.algorithm.composition import TrainedHead
@@ -13,6 +12,8 @@ from wscpml.parameters import Labels
 from wscpml.randomness import streams
 from wscpml.serving.model import Model
 from wscpml.settings import Settings
+
+from . import inputs, run
 
 MADE = "models/wsc-pml"
 LEFT_OUT = "leave_one_out_average_precision"

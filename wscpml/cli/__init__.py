@@ -261,6 +261,21 @@ def _parser() -> argparse.ArgumentParser:
     restored.add_argument("run", metavar="run:ID", help="the id of the run, as MLflow shows it")
     restored.add_argument("directory", type=Path, metavar="DIR", help="a new directory for them")
 
+    laid = command(
+        "init",
+        "lay the pipeline into a git repository of your own: DVC runs it, MLflow shows the runs",
+        "wscpml init",
+        "wscpml init labels",
+    )
+    laid.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="in a git repository; nothing in it is overwritten (default: the current one)",
+    )
+
     datasets = command(
         "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
     )
@@ -281,6 +296,7 @@ def _parser() -> argparse.ArgumentParser:
         predict,
         compared,
         restored,
+        laid,
         datasets,
         methods,
     ):

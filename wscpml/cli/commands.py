@@ -356,6 +356,21 @@ def restore(options: Namespace) -> None:
     _tell(options, summary, f"{options.directory}: {found.files} files of {options.run}{commit}")
 
 
+def init(options: Namespace) -> None:
+    """Lay the pipeline into a git repository."""
+    from wscpml.cli import project
+
+    with _shown("laying the pipeline"):
+        files = project.lay(options.directory)
+    _tell(
+        options,
+        {"directory": str(options.directory), "files": [str(each) for each in files]},
+        f"{options.directory}: has the pipeline now, {len(files)} files; commit them",
+        "put your table into data/own/, name it in params.yaml (or leave the yeast data, to try),",
+        "then: dvc repro",
+    )
+
+
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:
     """A person's files or a named data set, and what may be wrong with it."""
     from wscpml.datasets import own
