@@ -111,7 +111,7 @@ def check(data: Dataset, source: str) -> list[str]:
 
 def binary(labels: Matrix, source: str) -> Array:
     """Labels as 0/1 uint8, from 0/1 or -1/1 of any type."""
-    ask_for_labels(*labels.shape, source)
+    ask_for_labels(labels.shape[0], labels.shape[1], source)
     dense = np.asarray(to_dense(labels))
     if dense.dtype == np.uint8 and dense.max(initial=0) <= 1:
         return dense

@@ -39,7 +39,7 @@ def read(path: Path) -> dict[str, Matrix | None]:
     content = memoryview(path.read_bytes())
     if len(content) < HEADER or bytes(content[126:128]) not in (b"IM", b"MI"):
         raise ValueError("it is not MATLAB 5 to 7")
-    order = "<" if content[126:128] == b"IM" else ">"
+    order = "<" if bytes(content[126:128]) == b"IM" else ">"
     if int(np.frombuffer(content[124:126], f"{order}u2")[0]) >> 8 == 2:
         raise UserError(f"{path}: is MATLAB v7.3; save it with `-v7` in MATLAB")
     found: dict[str, Matrix | None] = {}

@@ -96,8 +96,8 @@ def _compressed(arrays: dict[str, Array], path: Path) -> sparse.csr_array:
         raise ValueError(f"it is {kind!r}, not csr or csc")
     shape = arrays["shape"].tolist()
     ask_for_columns(max(shape), path)
-    parts = (arrays[name] for name in ("data", "indices", "indptr"))
-    return compressed(*parts, shape, by_columns=kind == b"csc")
+    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
+    return compressed(data, indices, indptr, shape, by_columns=kind == b"csc")
 
 
 def read_mat(path: Path) -> Parts:
@@ -115,11 +115,12 @@ def read_mat(path: Path) -> Parts:
             "partial_labels or candidate_labels"
         )
     for name in names:
-        if found[name] is None:
+        matrix = found[name]
+        if matrix is None:
             raise UserError(f"{path}: its {name} is not a matrix of numbers")
-        if not sparse.issparse(found[name]):
-            _two_dimensional(found[name], path)
-        ask_for_columns(max(found[name].shape), path)
+        if not sparse.issparse(matrix):
+            _two_dimensional(matrix, path)
+        ask_for_columns(max(matrix.shape), path)
     labels, truth, data = (found.get(name) for name in (labels_name, "target", "data"))
     reference = next((m.shape for m in (labels, truth) if m is not None), None)
     if data is not None and reference and data.shape[0] not in reference:

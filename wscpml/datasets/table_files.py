@@ -34,12 +34,13 @@ KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", *PACKED)
 ARROW = ".arrow"  # in a directory of Hugging Face
 MOST_PACKED, SMALL = 200, 64 << 20  # a file may unpack to so many times its size, or so many bytes
 MOST_PACKED_EXCEL, SMALL_EXCEL = 50, 16 << 20  # the same of Excel's, which take longer
-EXCEL_ROWS = 1 << 20  # that a sheet can have
+EXCEL_ROW, FEW_ROWS = 10, 10_000  # bytes of a row at least; rows that may be there without
 CELL = 60  # bytes that a cell of a sheet takes
 PART = 16 << 20  # bytes of JSON that are looked through at once
 MOST_NESTED = 50  # levels of JSON
-JSON_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-JSON_KEY = re.compile(JSON_TEXT.pattern + rb"(?=\s*+:)", re.DOTALL)
+JSON_TEXT = re.compile(
+    rb'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))(\s*+:)?+', re.DOTALL
+)  # and if it is a key
 STEPS = np.zeros(256, np.int64)
 STEPS[list(b"[{")], STEPS[list(b"]}")] = 1, -1
 
@@ -102,8 +103,11 @@ def _one(path: Path, text: Collection[str]) -> pd.DataFrame:
     if kind(path) in PACKED:
         with _unpacked(path) as plain:
             return _one(plain, text)
-    with told_if_unreadable(path):
-        return READERS[kind(path)](path, text)
+    with told_if_unreadable(path, kind(path)[1:]):
+        found = READERS[kind(path)](path, text)
+    if not len(found.columns):
+        raise UserError(f"{path}: has no columns")
+    return found
 
 
 def _csv(path: Path, text: Collection[str]) -> pd.DataFrame:
@@ -181,7 +185,6 @@ def _arrow(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG001
             table = pa.ipc.open_stream(file).read_all()
         except pa.ArrowInvalid:
             table = pa.ipc.open_file(file).read_all()
-    table.validate(full=True)
     return _with_class_names(table, path)
 
 
@@ -190,7 +193,7 @@ def _json_lines(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG
 
     _refuse_wild_json(path)
     size = min(max(path.stat().st_size, 1), csv_files.MOST)
-    return arrow.read_json(path, arrow.ReadOptions(block_size=size)).to_pandas()
+    return _checked(arrow.read_json(path, arrow.ReadOptions(block_size=size))).to_pandas()
 
 
 def _refuse_wild_json(path: Path) -> None:
@@ -201,7 +204,7 @@ def _refuse_wild_json(path: Path) -> None:
     keys, rows, depth = set[bytes](), 1, 0
     with path.open("rb") as file:
         while block := file.read(PART) + file.readline():
-            keys.update(JSON_KEY.findall(block))
+            keys.update(text[1] for text in JSON_TEXT.finditer(block) if text[2])
             rows += block.count(b"\n")
             signs = np.frombuffer(JSON_TEXT.sub(b"", block), np.uint8)
             depth = max(depth, np.cumsum(STEPS[signs]).max(initial=0))
@@ -212,7 +215,7 @@ def _refuse_wild_json(path: Path) -> None:
 
 
 def _excel(path: Path, text: Collection[str]) -> pd.DataFrame:
-    _refuse_bomb(path)
+    size = _unpacked_size(path)
     try:
         from openpyxl import load_workbook  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -221,7 +224,7 @@ def _excel(path: Path, text: Collection[str]) -> pd.DataFrame:
             "it as CSV"
         ) from None
     with closing(load_workbook(path, read_only=True, data_only=True, keep_links=False)) as book:
-        sheets = {sheet.title: _sheet(sheet, path) for sheet in book.worksheets}
+        sheets = {sheet.title: _sheet(sheet, size, path) for sheet in book.worksheets}
     filled = {name: rows for name, rows in sheets.items() if rows}
     if not filled:
         raise UserError(f"{path}: is empty")
@@ -231,15 +234,16 @@ def _excel(path: Path, text: Collection[str]) -> pd.DataFrame:
             "the table as a file of its own"
         )
     ((first, *rows),) = filled.values()
+    ask(len(first) * TABLE_COLUMN, path, f"it has {len(first):,} columns")
     names = [f"column {j + 1}" if pd.isna(name) else str(name) for j, name in enumerate(first)]
     refuse_twice(names, "column", str(path))
     table = pd.DataFrame(rows, columns=names, dtype=object)
-    numbers = [name for name in names if name not in text]
-    return table.assign(**{name: table[name].infer_objects() for name in numbers})
+    words = [name for name in names if name in text]
+    return table.infer_objects().astype(dict.fromkeys(words, object))
 
 
-def _sheet(sheet: Any, path: Path) -> list[list[Any]]:
-    """The cells of a sheet, as many in each row, NaN where there is nothing."""
+def _sheet(sheet: Any, size: int, path: Path) -> list[list[Any]]:
+    """The cells of a sheet of so many bytes, as many in each row, NaN where there is nothing."""
     sheet.reset_dimensions()  # which may claim anything
     rows, width, asked = list[list[Any]](), 0, 0
     for row in sheet.rows:
@@ -251,8 +255,8 @@ def _sheet(sheet: Any, path: Path) -> list[list[Any]]:
         if len(rows) * max(width, 1) > asked:  # twice as much is asked for at a time
             asked = 2 * len(rows) * max(width, 1)
             ask(asked * CELL, path, f"{len(rows):,} rows have up to {width:,} cells")
-        if len(rows) > EXCEL_ROWS:
-            raise ValueError(f"it has a row beyond {EXCEL_ROWS}")
+        if len(rows) > FEW_ROWS + size // EXCEL_ROW:
+            raise ValueError("it has a cell far below all others; delete it")
     while rows and not rows[-1]:
         del rows[-1]
     return [values + [np.nan] * (width - len(values)) for values in rows]
@@ -291,11 +295,17 @@ def _with_class_names(table: Any, path: Path) -> pd.DataFrame:
         named = {name: _class_names(each) for name, each in (features or {}).items()}
     except (KeyError, TypeError, AttributeError, ValueError):
         raise UserError(f"{path}: its description by Hugging Face cannot be read") from None
-    found = table.to_pandas()
+    found = _checked(table).to_pandas()
     for column, names in named.items():
         if names and column in found:
             found[column] = [_named(cell, names, path, column) for cell in found[column]]
     return found
+
+
+def _checked(table: Any) -> Any:
+    """A table of Arrow's that it has looked through: what is text is UTF-8, what is there is."""
+    table.validate(full=True)
+    return table
 
 
 def _class_names(feature: Any) -> list[str] | None:
@@ -356,12 +366,14 @@ def _told_of(read: Path, named: Path) -> Iterator[None]:
         raise UserError(*(line.replace(str(read), str(named)) for line in mistake.args)) from None
 
 
-def _refuse_bomb(path: Path) -> None:
+def _unpacked_size(path: Path) -> int:
+    """Bytes of what is packed in a file of Excel's, if they are not far too many."""
     with zipfile.ZipFile(path) as packed:
         size = sum(each.file_size for each in packed.infolist())
     if size > max(SMALL_EXCEL, MOST_PACKED_EXCEL * path.stat().st_size):
         raise UserError(f"{path}: unpacks to more than {MOST_PACKED_EXCEL} times its size")
     ask(4 * size, path, f"it unpacks to {size:,} bytes")
+    return size
 
 
 def _standard_input(text: Collection[str]) -> pd.DataFrame:
