@@ -37,7 +37,7 @@ from wscpml.devices import one_blas_thread
 from wscpml.parameters import ClassifierSettings, FeatureSettings
 from wscpml.quality import judging, queue
 from wscpml.quality.decisions import Decided
-from wscpml.quality.judging import JudgedLabels, Predict
+from wscpml.quality.judging import JudgedLabels, Opinion, Predict
 from wscpml.randomness import stream
 
 CASES = (
@@ -140,9 +140,9 @@ class Reviewed:
 def first_kept(rows: TrainingRows, Y: Array) -> Predict:
     """The predictor of `judging.judge`, whose predictions of the candidates are made only once."""
     given = Y[:, judging.can_be_judged(Y)]
-    made: list[Array] = []
+    made: list[Opinion] = []
 
-    def predict(targets: Array) -> Array:
+    def predict(targets: Array) -> Opinion:
         if not np.array_equal(targets, given):
             return judging.predict_unseen(rows, given, targets, seed=0)
         if not made:

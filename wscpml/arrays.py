@@ -161,6 +161,13 @@ def compressed(
     return sparse.csr_array(kind((data, indices, indptr), shape=tuple(shape)))
 
 
+def label_counts(labels: Matrix) -> Array:
+    """The sum of each column, ``(q,)``: with the same bytes whether they are dense or sparse."""
+    if sparse.issparse(labels):
+        return np.bincount(labels.tocsr().indices, labels.tocsr().data, labels.shape[1])
+    return labels.sum(axis=0)
+
+
 def known_rows(truth: Array) -> Array:
     """Which rows of true labels are known, a boolean ``(n,)``: the others are -1."""
     return truth.min(axis=1, initial=0) >= 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.contract import small
-from wscpml.algorithm import composition, network
+from wscpml.algorithm import composition, network, ridge
 from wscpml.algorithm.composition import TrainingRows
 from wscpml.arrays import Array, Rows, to_unit_interval
 from wscpml.parameters import (
@@ -24,9 +24,8 @@ def example():
 def test_what_is_shared_is_made_once(monkeypatch):
     X, _, candidates = small()
     seen = []
-    for name in ("principal_axes",):
-        real = getattr(network, name)
-        monkeypatch.setattr(network, name, lambda X, real=real: seen.append(len(X)) or real(X))
+    real = ridge.factorise
+    monkeypatch.setattr(ridge, "factorise", lambda X: seen.append(len(X)) or real(X))
     rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
     for kind in ("network", "kernel_ridge"):
         settings = ClassifierSettings(kind=kind, max_epochs=1)

@@ -4,6 +4,7 @@ from scipy.special import expit
 
 from wscpml.quality import confusion, given, judging, noise_model
 from wscpml.quality.decisions import Decided
+from wscpml.quality.judging import Opinion
 
 
 def example(n=1500, drag=0.5, told=2.0, seed=0):
@@ -34,7 +35,7 @@ def belonging(n=1500, seed=0):
 
 
 def judge(P, Y):
-    return judging.judge_by(lambda _: P, Y, Decided.nothing())
+    return judging.judge_by(lambda _: Opinion(P), Y, Decided.nothing())
 
 
 def test_labels_that_are_taken_for_each_other_are_found():
@@ -92,22 +93,28 @@ def test_where_the_features_do_not_tell_them_apart_a_person_is_asked():
 
 def test_its_twin_is_no_evidence_of_a_label():
     _, Y, P = example()
-    model, scores = noise_model.fit(P, Y)
-    assert model.confused
-    np.testing.assert_allclose(scores[:, :2], P[:, :2], atol=0.03)
+    seen = noise_model.fit(P, Y)
+    assert seen.model.confused
+    np.testing.assert_allclose(seen.scores[:, :2], P[:, :2], atol=0.03)
 
 
 def test_given_probabilities_show_the_same():
     _, Y, P = example()
-    by_blocks = given._Given(given._as_rows(Y), P, np.arange(3)).confused()
-    (pair,), (same,) = confusion.confused(P, Y), by_blocks
-    assert pair.labels == same.labels
-    assert same.sure == pytest.approx(pair.sure)
-    np.testing.assert_allclose(same.only, pair.only)
+    (pair,) = confusion.confused(P, Y)
     confidence = given.label_confidence(Y, P)
     lost = confidence[pair.rows, 0] < 0.5
     assert (pair.only[1][lost] > pair.only[0][lost]).mean() > 0.9
     assert 0.2 < lost.mean() < 0.8
+
+
+def test_other_rows_lose_as_much_as_those_that_were_looked_at():
+    _, Y, P = example()
+    pairs = confusion.confused(P, Y)
+    row, label = np.nonzero(Y)
+    whole = np.ones(Y.shape)
+    whole[row, label] = confusion.kept(pairs, row, label)
+    assert whole.min() < 0.5
+    np.testing.assert_allclose(confusion.left(pairs, P, Y), whole, atol=0.01)
 
 
 def test_few_and_equal_columns_do_no_harm():

@@ -10,7 +10,7 @@ What a step takes at random comes from the generator that it is given.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network, Problem, Progress
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_unit_interval
+from wscpml.blocks import Engine
 from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.parameters import (
     ClassifierSettings,
@@ -50,6 +51,7 @@ class TrainingRows:
     feature_map: FeatureMap
     scaled: Matrix  # (n, d)
     room: Room = in_memory  # for the mapped features
+    engine: Engine = field(default_factory=Engine)  # for what is done block by block
 
     @cached_property
     def mapped(self) -> Array:
@@ -58,9 +60,17 @@ class TrainingRows:
         return self.feature_map.map_scaled(self.scaled, out=room)
 
     @cached_property
+    def sampled(self) -> Array:
+        """The kernel features of the rows that the axes are of."""
+        chosen = self.of_axes
+        if len(chosen) == self.scaled.shape[0]:
+            return self.mapped
+        return self.feature_map.map_scaled(self.scaled[chosen])
+
+    @cached_property
     def axes(self) -> ridge.Axes:
         """The principal axes of the kernel features; of very many rows, those of some."""
-        return network.principal_axes(self.mapped)
+        return ridge.factorise(self.sampled)
 
     @cached_property
     def of_axes(self) -> Array:

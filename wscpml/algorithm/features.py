@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import (
     Array,
     Matrix,
@@ -71,6 +72,20 @@ class FeatureMap:
         values = _kernel(scaled, self.anchors, self.bandwidth, self.exponent)
         values -= self.centre
         return values @ self.whitening
+
+    def kernel(self, scaled: Matrix) -> Array:
+        """What `on_kernel` predicts by: the kernel of scaled rows to all anchors, ``(b, m)``."""
+        if not self.anchors.shape[0]:
+            return to_dense(scaled).astype(np.float32)
+        rows, anchors = scaled.astype(np.float32), self.anchors.astype(np.float32)
+        return _kernel(rows, anchors, float(self.bandwidth), float(self.exponent))
+
+    def on_kernel(self, line: Ridge) -> Ridge:
+        """A predictor on mapped features as one on the kernel, for rows that need not be mapped."""
+        if not self.anchors.shape[0]:
+            return Ridge(line.weight.astype(np.float32), line.bias)
+        weight = self.whitening @ line.weight
+        return Ridge(weight.astype(np.float32), line.bias - self.centre @ weight)
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ Where the features hardly tell the two apart, or neither explanation is clearly 
 be said: such pairs are named, and that is all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,6 +43,7 @@ class Confused:
     sure: float  # that they are, 0 ... 1; 0 if nobody can tell
     rows: Array  # (m,)
     only: Array  # (2, m), how likely only the one label is true, and only the other
+    bumps: Array  # (3, 3), share, mean and variance of leanings with one, the other, and both
 
 
 def confused(P: Array, Y: Array) -> list[Confused]:
@@ -81,7 +82,7 @@ def _looked_at(
     means, spreads = ([float(of(x)) for x in alone] for of in (np.mean, partial(_shrunk, spread)))
     apart = (means[0] - means[1]) / np.sqrt(np.mean(spreads))
     if apart <= APART[0]:
-        return Confused(labels, 0.0, rows, np.zeros((2, len(rows))))
+        return Confused(labels, 0.0, rows, np.zeros((2, len(rows))), np.zeros((3, 3)))
     x = leaning[rows]
     each = norm.pdf(x, np.array(means)[:, None], np.sqrt(spreads)[:, None])
     gain = _mixture(each) - _single_bump(x, spread)
@@ -89,7 +90,9 @@ def _looked_at(
         return None
     told = min((apart - APART[0]) / (APART[1] - APART[0]), 1)
     sure = told * float(expit(2 * (gain - ENOUGH)))
-    return Confused(labels, sure, rows, _only(x, each, float(np.mean(means)), spread))
+    only, shares, both = _only(x, each, float(np.mean(means)), spread)
+    bumps = np.array([shares, [*means, both[0]], [*spreads, both[1]]])
+    return Confused(labels, sure, rows, only, bumps)
 
 
 def _shrunk(spread: float, x: Array) -> float:
@@ -117,10 +120,13 @@ def _single_bump(x: Array, spread: float) -> float:
     return float(max(normal, t.logpdf(x, HEAVY, middle, np.sqrt(scale)).sum()))
 
 
-def _only(x: Array, each: Array, middle: float, spread: float) -> Array:
+def _only(
+    x: Array, each: Array, middle: float, spread: float
+) -> tuple[Array, Array, tuple[float, float]]:
     """How likely each row has only the one label, or the other, ``(2, m)``; else it has both.
 
-    Those with both are a bump of their own, which begins in between.
+    Those with both are a bump of their own, which begins in between. Also gives the shares of all
+    three, and the bump's mean and variance.
     """
     shares, centre, width = np.full(3, 1 / 3), middle, spread
     for _ in range(ROUNDS):
@@ -130,17 +136,36 @@ def _only(x: Array, each: Array, middle: float, spread: float) -> Array:
         weight = parts[2].sum() + 2
         centre = float((parts[2] @ x + 2 * middle) / weight)
         width = float((parts[2] @ (x - centre) ** 2 + 2 * spread) / weight)
-    return np.asarray(parts[:2])
+    return np.asarray(parts[:2]), shares, (centre, width)
 
 
-def kept(pairs: list[Confused]) -> Iterator[tuple[Array, int, Array]]:
-    """What is left of label confidences where both of a pair are: rows, label, and the share.
+def kept(pairs: list[Confused], row: Array, label: Array) -> Array:
+    """What is left of label confidences of candidates ``(m,)``, of the rows that were looked at.
 
-    Rows and shares are ``(m,)``.
+    Takes the row and the label of each, row by row.
     """
+    left = np.ones(len(row))
     for pair in pairs:
-        for label, other_alone in zip(pair.labels, pair.only[::-1], strict=True):
-            yield pair.rows, label, 1 - pair.sure * other_alone
+        for own, other_alone in zip(pair.labels, pair.only[::-1], strict=True):
+            of_label = np.flatnonzero(label == own)
+            left[of_label[np.isin(row[of_label], pair.rows)]] *= 1 - pair.sure * other_alone
+    return left
+
+
+def left(pairs: list[Confused], P: Array, Y: Array) -> Array:
+    """The same of other rows, ``(b, q)``, by their predictions and candidates."""
+    found = np.ones(Y.shape)
+    for pair in pairs:
+        one, other = pair.labels
+        rows = np.flatnonzero((Y[:, one] == 1) & (Y[:, other] == 1))
+        if pair.sure and len(rows):
+            share, mean, variance = pair.bumps[..., None]
+            x = P[rows, one] - P[rows, other]
+            parts = share * norm.pdf(x, mean, np.sqrt(variance)) + 1e-300
+            parts /= parts.sum(axis=0)
+            found[rows, one] *= 1 - pair.sure * parts[1]
+            found[rows, other] *= 1 - pair.sure * parts[0]
+    return found
 
 
 def dragged(pairs: list[Confused], q: int) -> Array:

@@ -45,17 +45,16 @@ class Decided:
         """No pair."""
         return cls(np.empty(0, int), np.empty(0, int), np.empty(0, bool))
 
-    def added_to(self, candidates: Array) -> Array:
+    def added_to(self, candidates: Matrix) -> Matrix:
         """Candidates ``(n, q)`` with the labels that were missing and are true."""
-        found = candidates.copy()
-        found[self.row[self.true], self.label[self.true]] = 1
-        return found
+        return _with_values(candidates, self.row[self.true], self.label[self.true], 1)
 
-    def settle(self, label_confidence: Array) -> Array:
-        """Label confidences ``(n, q)`` with 1 and 0 where it is decided."""
-        settled = label_confidence.copy()
-        settled[self.row, self.label] = self.true
-        return settled
+    def settle(self, label_confidence: Matrix) -> Matrix:
+        """Label confidences ``(n, q)`` with 1 and 0 where it is decided.
+
+        Sparse ones have a value for each candidate, so that a false one stays among them.
+        """
+        return _with_values(label_confidence, self.row, self.label, self.true)
 
     def among(self, shape: tuple[int, int]) -> Array:
         """Which pairs are decided, a boolean ``(n, q)``."""
@@ -111,6 +110,19 @@ class Decided:
         kept = chosen[self.row]
         place = np.cumsum(chosen) - 1
         return Decided(place[self.row[kept]], self.label[kept], self.true[kept])
+
+
+def _with_values(matrix: Matrix, row: Array, label: Array, values: Any) -> Matrix:
+    """A copy of a matrix that has the values of some pairs; what is 0 of them is stored too."""
+    changed = matrix.copy()
+    if not len(row):
+        return changed
+    if sparse.issparse(changed):
+        changed = changed.tolil()
+        changed[row, label] = values
+        return sparse.csr_array(changed)
+    changed[row, label] = values
+    return changed
 
 
 def taken(decisions: Any) -> tuple[pd.DataFrame, str]:

@@ -9,26 +9,33 @@ is seen, nothing is called more likely false than true.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.stats import rankdata
 
-from wscpml.algorithm.composition import TrainingRows, cleaned, closed_form
-from wscpml.arrays import EVEN_ODDS, Array, Matrix
-from wscpml.quality import confusion, learning, noise_model
+from wscpml import blocks
+from wscpml.algorithm.composition import TrainingRows, cleaned
+from wscpml.algorithm.features import FeatureMap
+from wscpml.algorithm.ridge import Ridge
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, label_counts, row_blocks, to_dense, values_at
+from wscpml.blocks import Engine
+from wscpml.quality import confusion, forests, learning, noise_model
 from wscpml.quality.decisions import Decided
-from wscpml.quality.noise_model import RATES, NoiseModel, look_up, weights_of
+from wscpml.quality.forests import Forest
+from wscpml.quality.noise_model import RATES, NoiseModel, Others, Span, look_up, weights_of
 from wscpml.quality.votes import with_votes
 
 TREES, LEAF = 400, 3
-TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
-PAIRS_PER_TREE = 250_000  # rows times labels that a tree is grown on at most
 FEWEST = 3  # candidates of a label that anything can be learned of: left out one, two are left
 BINS = 40  # of pairs of the same weight, in which predictions are calibrated
+PAIRS_CALIBRATED = 2_000_000  # on which they are at most, of evenly spaced rows
+ROWS_AT_ONCE = 2048  # that are judged as a block; a constant, so that bytes are too
+VALUES = 100  # bytes that a block takes for each row and label
 SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
 TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
@@ -44,7 +51,7 @@ WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every
 MOST_NAMED = 5  # labels in a warning
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
-Predict = Callable[[Array], Array]
+Predict = Callable[[Array], "Opinion"]
 
 
 @dataclass(frozen=True)
@@ -77,12 +84,12 @@ class Noise:
     warnings: list[Remark]
     lost: float | None = None  # share of the true labels that are no candidates; None: complete
 
-    def table(self, names: list[str], candidates: Array) -> pd.DataFrame:
+    def table(self, names: list[str], candidates: Matrix) -> pd.DataFrame:
         """Rate and interval of each label, a row each."""
         return pd.DataFrame(
             {
                 "label": names,
-                "candidates": candidates.sum(axis=0, dtype=int),
+                "candidates": label_counts(candidates).astype(int),
                 "noise_rate": self.rates,
                 "lower": self.lower,
                 "upper": self.upper,
@@ -121,130 +128,360 @@ class Noise:
 class JudgedLabels:
     """What is known of the candidates of n rows and q labels."""
 
-    label_confidence: Array  # (n, q), the probability that a candidate is true; 0 elsewhere
+    label_confidence: Matrix  # (n, q), the probability that a candidate is true; 0 elsewhere
     noise: Noise
     missing: Array | None = None  # (n, q), that one is true which is no candidate; None: none is
 
     @property
-    def probability(self) -> Array:
+    def probability(self) -> Matrix:
         """The probability ``(n, q)`` that a label is true, whether it is a candidate or not."""
         known = self.label_confidence
         return known if self.missing is None else known + self.missing
 
-    def to_learn(self, candidates: Array) -> Array:
+    def to_learn(self, candidates: Matrix) -> Matrix:
         """What to train on, ``(n, q)``: near the candidates where nothing can be won."""
         return cleaned(self.probability, candidates, self.noise.weight)
 
 
 def judge(
     rows: TrainingRows,
-    candidates: Array,
+    candidates: Matrix,
     rng: np.random.Generator,
     decided: Decided | None = None,
     given: Array | None = None,
     complete: bool = True,
-    votes: Array | None = None,
+    votes: Matrix | None = None,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` of the training rows, and what a person has added to them.
 
     What is decided has a label confidence of 1 or 0, and all others are judged in its light.
     Probabilities ``(n, q)`` of another model that are `given` count as much as each of our two.
     Where candidates are not `complete`, labels that are none are judged too. Votes ``(n, q)`` of
-    several taggers, above 0 for candidates, are evidence for each of them.
+    several taggers, above 0 for candidates, are evidence for each of them. Of sparse candidates the
+    label confidences are sparse too.
     """
     decided = decided or Decided.nothing()
     candidates = decided.added_to(candidates)
     seed = int(rng.integers(2**31))
     live = can_be_judged(candidates)
-    ours = partial(predict_unseen, rows, candidates[:, live], seed=seed)
+    known = to_dense(candidates[rows.of_axes][:, live])
+    ours = partial(predict_unseen, rows, known, seed=seed)
     theirs = None if given is None else given[:, live]
-    return judge_by(
-        ours, candidates, decided, theirs, complete, None if votes is None else votes[:, live]
-    )
+    votes = None if votes is None else votes[:, live]
+    return judge_by(ours, candidates, decided, theirs, complete, votes, rows)
 
 
-def can_be_judged(candidates: Array) -> Array:
+def can_be_judged(candidates: Matrix) -> Array:
     """The labels with enough candidates; the others take no part, and so change no other label."""
-    return np.flatnonzero(candidates.sum(axis=0) >= FEWEST)
+    return np.flatnonzero(label_counts(candidates) >= FEWEST)
 
 
 def judge_by(
     predict: Predict,
-    candidates: Array,
+    candidates: Matrix,
     decided: Decided,
     given: Array | None = None,
     complete: bool = True,
-    votes: Array | None = None,
+    votes: Matrix | None = None,
+    rows: TrainingRows | None = None,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
-    It takes targets and gives predictions, both ``(n, k)``, for rows that it is not fitted to. It
-    is asked once, and where noise is seen once more, for what the first round takes to be true,
-    with what is decided as certain. The noise is found out without decisions, which are of chosen
-    candidates; then they set the confidences right. Predictions ``(n, k)`` that are `given` join
-    in as one of three predictors; their model cannot be asked again, so the second time the first
-    round speaks for it. Votes ``(n, k)`` count beside what the features say: in what is predicted
-    the second time, and in the end.
+    It takes targets ``(m, k)`` of some rows: all of them, or of very many the sample that the
+    axes of the `rows` are of. It is asked once, and where noise is seen once more, for what the
+    first round takes to be true, with what is decided as certain. The noise is found out without
+    decisions, which are of chosen candidates; then they set the confidences right. Predictions
+    ``(n, k)`` that are `given` join in as one of three predictors; their model cannot be asked
+    again, so the second time the first round speaks for it. Votes ``(n, k)`` count beside what the
+    features say: in what is predicted the second time, and in the end.
     """
     live = can_be_judged(candidates)
     if not len(live):
         return _nothing_known(candidates, decided, complete)
-    Y = candidates[:, live].astype(np.float64)
-    P, weights = _beside(predict(Y), given), weights_of(Y)
-    model, scores = noise_model.fit(P, Y)
-    right = calibrate(scores, Y, weights)
-    pooled, by_features = right(scores), right(P)
-    own, of_own = model.by_curves(scores)
-    chance = between(pooled, own)
-    tied = saturation(by_features[Y == 1]) if model.groups else 0.0
-    rank = frequency_rank(Y.mean(axis=0))
-    confidence = confident(model, weights, pooled, by_features, own, of_own, rank, tied)
-    lost, absent = 0.0, np.zeros(Y.shape)
-    if not complete:
-        lost = noise_model.lost_share(scores, Y, model.chances)
-        shared = model.shared(weights)
-        own, of_own = shared.by_curves(scores)
-        chances = pooled, by_features, own, of_own
-        sure = confident(shared, weights, *chances, rank, tied, least=TINY)
-        absent = if_absent(between(pooled, own, TINY), sure, lost)
-    answers = decided.of_labels(live)
-    if model.seen > NEVER_SURE:
-        true = chance * confidence / (1 - lost)
-        targets = answers.settle(np.where(Y == 1, _voted(confidence, votes), absent))
-        again = model.with_others(
-            _beside(predict(targets), None if given is None else true), targets
+    n, k = candidates.shape[0], len(live)
+    known = sparse.csr_array(candidates[:, live])
+    known.sort_indices()
+    sample = np.arange(n) if rows is None else rows.of_axes
+    voted = None if votes is None else values_at(votes, *known.nonzero())
+    every = _Everyone(known.indptr, known.indices, given, voted, decided.of_labels(live), complete)
+    learned, found = _learn(predict, every, sample, k)
+    engine = blocks.Engine() if rows is None else rows.engine
+    confidence, chance = (engine.room((known.nnz,), np.float64) for _ in range(2))
+    missing = None if complete else engine.room((n, k), np.float64)
+    into = _Room(confidence, chance, missing)
+    every.write(into, sample, found)
+    rest = np.setdiff1d(np.arange(n), sample)
+    if len(rest):
+        assert rows is not None
+        work = _Judging(
+            engine.shared(rows.scaled), rest, every.shared(engine), rows.feature_map, learned, into
         )
-        step = model.seen * (again - true) / 2
-        confidence, absent = (moved(each, true, step) for each in (confidence, absent))
-    for row, label, share in confusion.kept(model.confused):
-        confidence[row, label] *= share
-    confidence = _voted(confidence, votes)
-    confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
-    found = _over_all_labels(
-        candidates, live, confidence, model, tied, decided, apart_by_answers, votes is not None
-    )
-    if complete:
+        need = ROWS_AT_ONCE * (8 * rows.feature_map.anchors.shape[0] + VALUES * k)
+        engine.each(work, row_blocks(len(rest), ROWS_AT_ONCE), need, "judging")
+    ours = _voted(confidence[:], voted, known.indices)
+    right, apart = learning.set_right(ours, chance[:], known, every.answers)
+    judged = _over_all_labels(candidates, live, right, learned, decided, apart, voted is not None)
+    if missing is None:
+        return judged
+    absent = learned.lost / (1 - learned.lost) * _rare_share(candidates) * (candidates == 0)
+    absent[:, live] = missing[:]
+    absent[decided.row, decided.label] = 0
+    return replace(judged, noise=replace(judged.noise, lost=learned.lost), missing=absent)
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What ridge and forest say of the targets ``(m, k)`` of some rows, and so of others."""
+
+    unseen: Array  # (m, k), predictions for these rows, without having seen their own targets
+    line: Ridge | None = None  # on the kernel, not on its mapped features
+    forest: Forest | None = None
+
+    def of(self, kernel: Array, scaled: Array) -> Array:
+        """Predictions ``(b, k)`` for other rows."""
+        assert self.line is not None
+        assert self.forest is not None
+        return (kernel @ self.line.weight + self.line.bias + self.forest.predict(scaled)) / 2
+
+
+class _Round(NamedTuple):
+    """What is found of b rows, of their candidates row by row, ``(m,)``."""
+
+    confidence: Array
+    chance: Array  # of being a candidate
+    absent: Array | None  # (b, k), that a label is true which is no candidate
+
+
+class _Room(NamedTuple):
+    """Where it is written for all rows."""
+
+    confidence: Any
+    chance: Any
+    missing: Any | None
+
+
+@dataclass(frozen=True)
+class _Everyone:
+    """Candidates of all rows and the k labels that can be judged, and what else is known of them.
+
+    The arrays are in memory or in files.
+    """
+
+    ends: Any  # (n + 1,), of each row's candidates
+    labels: Any  # of the candidates, row by row
+    given: Any | None  # (n, k)
+    votes: Array | None  # of the candidates
+    answers: Decided
+    complete: bool
+
+    def shared(self, engine: Engine) -> "_Everyone":
+        """The same for work on a cluster."""
+        ends, labels, given = map(engine.shared, (self.ends, self.labels, self.given))
+        return replace(self, ends=ends, labels=labels, given=given)
+
+    def pairs(self, chosen: Array) -> tuple[Array, Array, Array]:
+        """Of some rows' candidates: the place among all, the row among the chosen, the label."""
+        starts, ends = self.ends[chosen], self.ends[chosen + 1]
+        row = np.repeat(np.arange(len(chosen)), ends - starts)
+        before = np.cumsum(ends - starts) - (ends - starts)
+        place = np.arange(len(row)) + (starts - before)[row]
+        return place, row, self.labels[place]
+
+    def targets(self, chosen: Array, k: int, values: Array | float = 1.0) -> Array:
+        """Values of the candidates of some rows ``(b, k)``, and 0 elsewhere."""
+        found = np.zeros((len(chosen), k))
+        _, row, label = self.pairs(chosen)
+        found[row, label] = values
         return found
-    missing = lost / (1 - lost) * _rare_share(candidates) * (candidates == 0)
-    missing[:, live] = absent * (Y == 0)
-    missing[decided.row, decided.label] = 0
-    return replace(found, noise=replace(found.noise, lost=lost), missing=missing)
+
+    def settled(self, targets: Array, chosen: Array) -> Array:
+        """The same with what is decided of these rows."""
+        if len(self.answers.row):
+            place = np.minimum(np.searchsorted(chosen, self.answers.row), len(chosen) - 1)
+            here = chosen[place] == self.answers.row
+            targets[place[here], self.answers.label[here]] = self.answers.true[here]
+        return targets
+
+    def write(self, into: _Room, chosen: Array, found: _Round) -> None:
+        """Write what was found of some rows."""
+        place, row, label = self.pairs(chosen)
+        into.confidence[place], into.chance[place] = found.confidence, found.chance
+        if into.missing is not None and found.absent is not None:
+            found.absent[row, label] = 0
+            into.missing[chosen] = found.absent
 
 
-def _rare_share(candidates: Array) -> Array:
+@dataclass(frozen=True)
+class Learned:
+    """All that a sample of the rows teaches, by which each row is judged."""
+
+    model: NoiseModel
+    weights: Array  # (k,)
+    right: "Calibration"
+    span: Span
+    rank: Array  # (k,), of labels' frequency
+    tied: float
+    lost: float = 0.0
+    own_weight: float = 0.5  # of labels' own curves
+    opinions: list[Opinion] = field(default_factory=list)  # one, or two where noise is seen
+    others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
+
+    def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
+        """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``."""
+        pooled, by_features = self.right(scores), self.right(P)
+        place = self.span.place(scores, label)
+        own, of_own = (
+            look_up(place, table, label)
+            for table in self.model.curve_tables(self.span.low, self.span.width)
+        )
+        rank = self.rank if label is None else self.rank[label]
+        chances = pooled, by_features, own, of_own
+        confidence = confident(
+            self.model, self.weights, *chances, rank, self.tied, label, weight=self.own_weight
+        )
+        return confidence, between(pooled, own)
+
+    def absent(self, P: Array, scores: Array) -> Array:
+        """The probability that a label is true, if it is no candidate, ``(b, k)``."""
+        shared = self.model.shared(self.weights)
+        pooled, by_features = self.right(scores), self.right(P)
+        place = self.span.place(scores)
+        own, of_own = (
+            look_up(place, table) for table in shared.curve_tables(self.span.low, self.span.width)
+        )
+        chances = pooled, by_features, own, of_own
+        sure = confident(shared, self.weights, *chances, self.rank, self.tied, least=TINY)
+        return if_absent(between(pooled, own, TINY), sure, self.lost)
+
+
+def _voted(confidence: Array, votes: Array | None, label: Array) -> Array:
+    """Label confidences ``(m,)`` of candidates with what votes add, where there are any."""
+    return confidence if votes is None else with_votes(confidence, votes, label)
+
+
+def _learn(predict: Predict, every: _Everyone, sample: Array, k: int) -> tuple[Learned, _Round]:
+    """Learn from a sample of the rows; what is found of these comes with it."""
+    Y = every.targets(sample, k)
+    given = None if every.given is None else every.given[sample]
+    opinion = predict(Y)
+    P, weights = _beside(opinion.unseen, given), weights_of(Y)
+    seen = noise_model.fit(P, Y)
+    model, scores = seen.model, seen.scores
+    some = slice(None, None, -(-Y.size // PAIRS_CALIBRATED))
+    right = calibrate(scores[some], Y[some], weights)
+    place, row, label = every.pairs(sample)
+    tied = saturation(right(P[row, label])) if model.groups else 0.0
+    rank = frequency_rank(Y.mean(axis=0))
+    lost = 0.0 if every.complete else noise_model.lost_share(seen.bins, model.chances)
+    learned = Learned(
+        model,
+        weights,
+        right,
+        seen.span,
+        rank,
+        tied,
+        lost,
+        opinions=[opinion],
+        others=[seen.others],
+    )
+    votes = None if every.votes is None else every.votes[place]
+    found, true, targets = _first_round(learned, every, sample, P, scores, votes)
+    left = confusion.kept(model.confused, row, label)
+    if model.seen > NEVER_SURE:
+        del P, scores, seen
+        opinion = predict(targets)
+        P = _beside(opinion.unseen, None if given is None else true)
+        heard = noise_model.heard(model.free, model.confused, k)
+        others, again = noise_model.learn_others(P, targets, model.first, heard)
+        learned.opinions.append(opinion)
+        learned.others.append(others)
+        found = _second_round(learned, found, true, again, row, label)
+    return learned, found._replace(confidence=found.confidence * left)
+
+
+def _first_round(
+    learned: Learned,
+    every: _Everyone,
+    chosen: Array,
+    P: Array,
+    scores: Array,
+    votes: Array | None = None,
+) -> tuple[_Round, Array, Array]:
+    """What predictions say of some rows; the chance that labels are true; and targets ``(b, k)``.
+
+    Of that chance all pairs ``(b, k)`` are told where they are needed, else the candidates alone.
+    Votes are those of the candidates of these rows, where they are enough to learn from.
+    """
+    _, row, label = every.pairs(chosen)
+    absent = None if every.complete else learned.absent(P, scores)
+    if every.complete and every.given is None:
+        confidence, chance = learned.first(P[row, label], scores[row, label], label)
+        true = chance * confidence / (1 - learned.lost)
+    else:
+        all_confidences, all_chances = learned.first(P, scores, None)
+        confidence, chance = all_confidences[row, label], all_chances[row, label]
+        true = all_chances * all_confidences / (1 - learned.lost)
+    targets = every.targets(chosen, P.shape[1], _voted(confidence, votes, label))
+    if absent is not None:
+        targets = np.where(every.targets(chosen, P.shape[1]) == 1, targets, absent)
+    return _Round(confidence, chance, absent), true, every.settled(targets, chosen)
+
+
+def _second_round(
+    learned: Learned, first: _Round, true: Array, again: Array, row: Array, label: Array
+) -> _Round:
+    """Confidences after the predictors have been asked again, what the first round took for true.
+
+    They say ``(b, k)``.
+    """
+    of_pairs = true if true.ndim == 1 else true[row, label]
+    step = learned.model.seen * (again[row, label] - of_pairs) / 2
+    absent = first.absent
+    if absent is not None:
+        absent = moved(absent, true, learned.model.seen * (again - true) / 2)
+    return _Round(moved(first.confidence, of_pairs, step), first.chance, absent)
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """Judging blocks of the rows that nothing was learned from."""
+
+    scaled: Any  # (n, d)
+    rest: Array  # which rows these are
+    every: _Everyone
+    feature_map: FeatureMap
+    learned: Learned
+    into: _Room
+
+    def __call__(self, block: slice) -> None:
+        """Judge a block, and write what is found."""
+        chosen, learned = self.rest[block], self.learned
+        scaled = self.scaled[chosen]
+        kernel = self.feature_map.kernel(scaled)
+        given = None if self.every.given is None else self.every.given[chosen]
+        first, *second = (opinion.of(kernel, scaled) for opinion in learned.opinions)
+        P = _beside(first, given)
+        Y = self.every.targets(chosen, P.shape[1])
+        scores = _with(learned.others[0], P, Y)
+        found, true, targets = _first_round(learned, self.every, chosen, P, scores)
+        _, row, label = self.every.pairs(chosen)
+        left = confusion.left(learned.model.confused, P, Y)[row, label]
+        for ours in second:
+            P = _beside(ours, None if given is None else true)
+            again = _with(learned.others[1], P, targets)
+            found = _second_round(learned, found, true, again, row, label)
+        found = found._replace(confidence=found.confidence * left)
+        self.every.write(self.into, chosen, found)
+
+
+def _with(others: Others | None, P: Array, Y: Array) -> Array:
+    return P if others is None else others.added_to(P, Y)
+
+
+def _rare_share(candidates: Matrix) -> Array:
     """The share of rows that each label is expected in, of however few candidates; 0 of none."""
-    counts = candidates.sum(axis=0)
-    return (counts > 0) * (counts + 1) / (len(candidates) + 2)
-
-
-def _voted(confidence: Array, votes: Array | None) -> Array:
-    """Label confidences ``(n, k)`` with what votes add, where there are any."""
-    if votes is None:
-        return confidence
-    row, label = np.nonzero(votes)
-    found = confidence.copy()
-    found[row, label] = with_votes(confidence[row, label], votes[row, label], label)
-    return found
+    counts = label_counts(candidates)
+    return (counts > 0) * (counts + 1) / (candidates.shape[0] + 2)
 
 
 def _beside(ours: Array, given: Array | None) -> Array:
@@ -291,43 +528,30 @@ def if_absent(chance: Array, confidence: Array, lost: float) -> Array:
     return np.minimum(lost / (1 - lost) * chance * confidence / (1 - chance), 1 - NEVER_SURE)
 
 
-def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Array:
-    """Predictions of targets ``(n, q)`` by ridge and forest, neither of which has seen the row."""
-    ours = leave_one_out(rows, candidates, targets)
-    return (ours + out_of_bag(rows.scaled, targets, seed)) / 2
+def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Opinion:
+    """Predictions of targets by ridge and forest, neither of which has seen the row.
+
+    Candidates and targets ``(m, k)`` are of the rows that the axes are of.
+    """
+    ridge = rows.axes.fit(candidates, targets)
+    scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
+    forest, of_forest = forests.grow(scaled, targets, seed, TREES, LEAF)
+    return Opinion((ridge.left_out + of_forest) / 2, rows.feature_map.on_kernel(ridge.head), forest)
 
 
-def leave_one_out(rows: TrainingRows, candidates: Array, targets: Array) -> Array:
-    """Predictions ``(n, q)`` of kernel ridge regression for rows that it is not fitted to."""
-    chosen = rows.of_axes
-    found = closed_form(rows, candidates, targets, chosen)
-    if len(chosen) == len(targets):
-        return found.left_out
-    predicted = rows.mapped @ found.head.weight + found.head.bias
-    predicted[chosen] = found.left_out
-    return predicted
+@dataclass(frozen=True)
+class Calibration:
+    """What makes probabilities of scores, linear between points."""
+
+    x: Array
+    y: Array
+
+    def __call__(self, scores: Array) -> Array:
+        """Probabilities of any scores."""
+        return _sure(np.interp(scores, self.x, self.y))
 
 
-def out_of_bag(X: Matrix, targets: Array, seed: int) -> Array:
-    """Predictions ``(n, q)`` of a forest, for each row by the trees that were grown without it."""
-    from sklearn.ensemble import ExtraTreesRegressor
-
-    X = (sparse.csr_matrix(X) if sparse.issparse(X) else X[:]).astype(np.float32)
-    few = PAIRS_PER_TREE / targets.size
-    forest = ExtraTreesRegressor(
-        TREES,
-        min_samples_leaf=LEAF,
-        max_features=max(1, min(round(TRIED * X.shape[1]), MOST_TRIED)),
-        max_samples=few if few < 1 else None,
-        bootstrap=True,
-        oob_score=True,
-        random_state=seed,
-        n_jobs=-1,
-    )
-    return forest.fit(X, targets.squeeze()).oob_prediction_.reshape(targets.shape)
-
-
-def calibrate(scores: Array, observed: Array, weights: Array) -> Predict:
+def calibrate(scores: Array, observed: Array, weights: Array) -> Calibration:
     """What makes probabilities of scores: in every bin as many as observed, never out of order.
 
     Bins hold the same weight of pairs, by labels ``(q,)``, so that rare labels do not fill them.
@@ -344,7 +568,7 @@ def calibrate(scores: Array, observed: Array, weights: Array) -> Predict:
     x, y = (each[mass > 0] / filled for each in sums)
     y = (1 - SLOPE) * isotonic_regression(y, sample_weight=filled) + SLOPE * x
     x, y = (np.concatenate([v[:1] - 1, v, v[-1:] + 1]) for v in (x, y))  # a slope of 1 beyond
-    return lambda scores: _sure(np.interp(scores, x, y))
+    return Calibration(x, y)
 
 
 def posterior(true: Array, chance: Array | float) -> Array:
@@ -440,12 +664,10 @@ def worth(
     return float(sure * seen + (1 - sure) * unseen)
 
 
-def noise_rates(label_confidence: Array, candidates: Array) -> Array:
+def noise_rates(label_confidence: Matrix, candidates: Matrix) -> Array:
     """The estimated share of each label's candidates that are false, ``(q,)``; NaN without any."""
-    counts = candidates.sum(axis=0)
-    return 1 - np.divide(
-        label_confidence.sum(axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
-    )
+    counts, true = label_counts(candidates), label_counts(label_confidence)
+    return 1 - np.divide(true, counts, out=np.full(len(counts), np.nan), where=counts > 0)
 
 
 def identification(true: Array, label_confidence: Array) -> dict[str, float | None]:
@@ -473,23 +695,24 @@ def identification(true: Array, label_confidence: Array) -> dict[str, float | No
 
 
 def _over_all_labels(
-    candidates: Array,
+    candidates: Matrix,
     live: Array,
     judged: Array,
-    model: NoiseModel,
-    tied: float,
+    learned: Learned,
     decided: Decided,
     apart_by_answers: float,
     voted: bool,
 ) -> JudgedLabels:
-    """What was found of the `live` labels, and what is to be said of the others."""
+    """What was found of the candidates of `live` labels, and what is to be said of the others."""
     n, q = candidates.shape
-    counts = candidates.sum(axis=0)
+    counts, model = label_counts(candidates), learned.model
     rest = np.setdiff1d(np.arange(q), live)
-    confidence = np.zeros((n, q))
-    confidence[:, live] = judged
-    confidence[:, rest] = candidates[:, rest] * max(judged.sum() / counts[live].sum(), ABSTAIN)
-    confidence = decided.settle(confidence)
+    found = sparse.csr_array(candidates, dtype=np.float64)
+    found.sort_indices()
+    lives = np.isin(found.indices, live)
+    found.data[lives] = judged
+    found.data[~lives] = max(judged.sum() / len(judged), ABSTAIN)
+    confidence = decided.settle(found if sparse.issparse(candidates) else found.toarray())
     rates = noise_rates(confidence, candidates)
     low, high = interval(model.beliefs, counts[live] / n, n)
     lower, upper, chances = np.zeros(q), np.ones(q), np.full(q, np.nan)
@@ -506,8 +729,8 @@ def _over_all_labels(
         dispersion=model.dispersion,
         deviation=model.deviation(counts[live]),
         seen=model.seen,
-        weight=worth(model, counts[live], tied, len(decided.row), apart_by_answers),
-        warnings=_warnings(model, tied, live, rest, counts, n, high - low, voted),
+        weight=worth(model, counts[live], learned.tied, len(decided.row), apart_by_answers),
+        warnings=_warnings(model, learned.tied, live, rest, counts, n, high - low, voted),
     )
     return JudgedLabels(confidence, noise)
 
@@ -601,7 +824,7 @@ def _warnings(
     ]
 
 
-def _nothing_known(candidates: Array, decided: Decided, complete: bool) -> JudgedLabels:
+def _nothing_known(candidates: Matrix, decided: Decided, complete: bool) -> JudgedLabels:
     """Where no label has enough candidates."""
     q = candidates.shape[1]
     confidence = decided.settle(ABSTAIN * candidates)

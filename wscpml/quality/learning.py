@@ -14,7 +14,7 @@ is averaged over by its evidence. Probabilities are averaged over what is not kn
 import numpy as np
 from scipy.special import expit, logit
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 from wscpml.quality.decisions import Decided
 
 SURE = 1e-3  # confidences are at least so far from 0 and 1 before their logit is taken
@@ -26,31 +26,35 @@ STEPS, LONGEST, STILL = 30, 3.0, 1e-8  # of Newton's method; its longest step, a
 
 
 def set_right(
-    confidence: Array, chance: Array, candidates: Array, decided: Decided
+    confidence: Array, chance: Array, candidates: Matrix, decided: Decided
 ) -> tuple[Array, float]:
     """Label confidences in the light of what is decided, and how far labels' offsets are apart.
 
-    Takes the confidence without answers, the chance of being a candidate, and candidates, all
-    ``(n, q)``. What is decided of other pairs than candidates says nothing here.
+    Takes the confidence without answers and the chance of being a candidate of each of m
+    candidates, row by row, and candidates ``(n, q)``. What is decided of other pairs than
+    candidates says nothing here.
     """
-    about = candidates[decided.row, decided.label] == 1
+    row, label = candidates.nonzero()
+    answered, about = _places(row, label, decided, candidates.shape[1])
     if not about.any():
         return confidence, 0.0
-    row, label = np.nonzero(candidates)
-    F = _known(confidence[row, label], chance[row, label], label)
-    place = np.zeros(candidates.shape, dtype=int)
-    place[row, label] = np.arange(len(row))
-    answered = place[decided.row[about], decided.label[about]]
+    F = _known(confidence, chance, label)
     true = decided.true[about].astype(float)
     fits = [_Fit(F[answered], label[answered], true, candidates.shape[1], tau) for tau in TAUS]
     evidence = np.array([fit.evidence for fit in fits]) + RARER
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
-    right = confidence.copy()
-    right[row, label] = sum(
-        weight * fit.predict(F, label) for weight, fit in zip(weights, fits, strict=True)
-    )
+    right = sum(weight * fit.predict(F, label) for weight, fit in zip(weights, fits, strict=True))
     return right, float(weights @ TAUS)
+
+
+def _places(row: Array, label: Array, decided: Decided, q: int) -> tuple[Array, Array]:
+    """Where decided pairs are among candidates, row by row, and which of them are any."""
+    every, asked = row.astype(np.int64) * q + label, decided.row.astype(np.int64) * q
+    asked += decided.label
+    place = np.minimum(np.searchsorted(every, asked), max(len(every) - 1, 0))
+    about = every[place] == asked if len(every) else np.zeros(len(asked), bool)
+    return place[about], about
 
 
 def _known(confidence: Array, chance: Array, label: Array) -> Array:

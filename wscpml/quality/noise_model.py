@@ -41,6 +41,7 @@ DIFFERENT = 0.1  # deviation between labels' chances from which they are told to
 STEPS, MORE_STEPS = 20, 6  # of the fit of curves, most converge in less; of one that is near
 PLACES = 201  # scores that a label's curve is tabulated at
 LABELS_AT_ONCE = 256
+PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 # (H,), shares of the true labels that may be lost, and the log prior of each: one in ten
 LOST = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
 SELDOM = 8 * np.log(1 - LOST)
@@ -82,21 +83,12 @@ class NoiseModel:
         """The chance of each label to be a candidate where it is not true, ``(q,)``."""
         return RATES @ self.beliefs
 
-    def with_others(self, P: Array, Y: Array) -> Array:
-        """Predictions P of Y, both ``(n, q)``, with what a row's other labels add to them."""
-        return with_others(P, Y, self.first, heard(self.free, self.confused, Y.shape[1]))
-
-    def by_curves(self, scores: Array) -> tuple[Array, Array]:
-        """By each label's own curve, over all that its rate may be, both ``(n, q)``.
-
-        The chance of being a candidate, and the probability that one is true.
-        """
-        place, *span = placed(standard(scores))
-        chance, confidence = self.curve_tables(*span)
-        return look_up(place, chance), look_up(place, confidence)
-
     def curve_tables(self, low: Array, width: Array) -> tuple[Array, Array]:
-        """The same, both ``(PLACES, q)``, at scores from `low` to `low + width` ``(q,)``."""
+        """By each label's own curve, over all that its rate may be, both ``(PLACES, q)``.
+
+        The chance of being a candidate, and the probability that one is true, at standard scores
+        from `low` to `low + width` ``(q,)``.
+        """
         s = low + width * np.linspace(0, 1, PLACES)[:, None]
         chance, confidence = np.zeros(s.shape), np.zeros(s.shape)
         for rate, belief, a, b in zip(
@@ -134,23 +126,34 @@ class NoiseModel:
         return "common" if self.apart(weights) < 0.5 else "per label"
 
 
-def fit(P: Array, Y: Array) -> tuple[NoiseModel, Array]:
+@dataclass(frozen=True)
+class Seen:
+    """What predictions of n rows show, and all that other rows are judged by."""
+
+    model: NoiseModel
+    scores: Array  # (n, q), predictions by features and other labels, which the curves are of
+    others: "Others | None"  # that made scores of predictions; None: predictions are the scores
+    span: "Span"  # of the scores
+    bins: "Bins"
+
+
+def fit(P: Array, Y: Array) -> Seen:
     """Find out which noise is in candidates Y, by predictions P of them, both ``(n, q)``.
 
-    Every label has candidates. P has not seen the row that it is of. Also gives the scores
-    ``(n, q)`` that the curves are of: predictions by features and other labels.
+    Every label has candidates. P has not seen the row that it is of.
     """
     groups, first = alike(Y)
     found = dispersion(P, Y)
     free = freedom(found)
     pairs = confusion.confused(P, Y) if free else []
-    by_label = heard(free, pairs, Y.shape[1])
-    scores = with_others(P, Y, first, by_label)
-    bins = floors = binned(standard(scores), Y)
+    by_others = heard(free, pairs, Y.shape[1])
+    others, scores = learn_others(P, Y, first, by_others)
+    bins, span = by_label(scores, Y)
+    floors = bins
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        others = with_others(P, Y, np.arange(Y.shape[1]), by_label)
-        floors = binned(standard(others), Y)
-    return by_bins(bins, floors, weights_of(Y), found, groups, first, pairs), scores
+        floors, _ = by_label(learn_others(P, Y, np.arange(Y.shape[1]), by_others)[1], Y)
+    model = by_bins(bins, floors, weights_of(Y), found, groups, first, pairs)
+    return Seen(model, scores, others, span, bins)
 
 
 def by_bins(
@@ -176,8 +179,11 @@ def weights_of(Y: Array) -> Array:
 
 def dispersion(P: Array, Y: Array) -> float:
     """Variance of rows' counts beyond their predictions, in units of independent labels'."""
-    expected = np.clip(P * (1 - P), 0, None).sum(axis=1).mean()
-    return float((Y - P).sum(axis=1).var() / max(expected, 1e-12))
+    expected, beyond = 0.0, np.empty(len(P))
+    for rows in pair_blocks(P):
+        expected += np.clip(P[rows] * (1 - P[rows]), 0, None).sum(axis=1).sum()
+        beyond[rows] = (Y[rows] - P[rows]).sum(axis=1)
+    return float(beyond.var() / max(expected / len(P), 1e-12))
 
 
 def freedom(dispersion: float) -> float:
@@ -193,34 +199,87 @@ def heard(free: float, pairs: list[Confused], q: int) -> Array:
     return free * (1 - confusion.dragged(pairs, q))
 
 
-def with_others(P: Array, Y: Array, first: Array, by_label: Array) -> Array:
-    """Predictions P of Y with what a row's other labels add, as far as they are `heard`."""
-    return P + by_label * by_others(P, Y, first) if by_label.any() else P
+@dataclass(frozen=True)
+class Others:
+    """What a row's other labels add to the prediction of each, as far as they are heard.
 
-
-def by_others(P: Array, Y: Array, first: Array) -> Array:
-    """What a row's other labels add to the predictions P of Y, by what they have beyond theirs.
-
-    Ridge regression of each label's residual on the other labels', with the row left out, at the
-    penalty of the smallest squared error, label by label; nothing where none makes it smaller.
-    With M the Gram matrix of the residuals plus penalty, one inverse serves all labels: their
-    residuals are M^-1 z / diag M^-1, their leverages follow from the same products. Labels that
-    are given to the same rows do not testify for each other: only the ``first (q,)`` of them does.
+    Ridge regression of each label's residual on the other labels', at the penalty of the smallest
+    squared error with the row left out, label by label; nothing where none makes it smaller. With
+    M the Gram matrix of the residuals plus penalty, one inverse serves all labels: their residuals
+    are M^-1 z / diag M^-1, their leverages follow from the same products. Labels that are given to
+    the same rows do not testify for each other: only the first of them does.
     """
+
+    ones: Array  # (k,), the labels that testify
+    back: Array  # (q,), which of these speaks for each label
+    size: Array  # (k,), of the residuals
+    inverse: Array  # (k, k), of M, a column by the penalty of its label
+    penalty: Array  # (k,), which it is; -1: none, the others say nothing
+    heard: Array  # (q,), how far it counts
+
+    @property
+    def own(self) -> Array:
+        """The diagonal ``(k,)`` of M^-1."""
+        return np.where(self.penalty >= 0, self.inverse.diagonal(), 1)
+
+    def added_to(self, P: Array, Y: Array, of_row: Array | None = None) -> Array:
+        """Predictions P of Y, both ``(n, q)``, with what the other labels add to them.
+
+        Of rows that it was learned from, `of_row` ``(n, len(PENALTIES))`` tells how far to leave
+        them out: the products of their residuals with M^-1 and themselves.
+        """
+        R = (Y - P)[:, self.ones]
+        along = (R / self.size) @ self.inverse
+        if of_row is None:
+            left_out = self.size * (along / self.own)
+        else:
+            leverages = of_row[:, self.penalty]
+            left_out = residual_left_out(along, leverages, self.own, self.size)
+        return P + self.heard * np.where(self.penalty >= 0, R - left_out, 0)[:, self.back]
+
+
+def learn_others(P: Array, Y: Array, first: Array, heard: Array) -> tuple[Others | None, Array]:
+    """What the labels say for each other, and predictions P of Y with that, both ``(n, q)``.
+
+    Of labels that are given to the same rows only the ``first (q,)`` testifies. Those that others
+    are not `heard` of ``(q,)`` keep their predictions.
+    """
+    if not heard.any():
+        return None, P
     ones, back = np.unique(first, return_inverse=True)
-    R = (Y - P)[:, ones]
-    size = np.maximum(np.sqrt((R**2).mean(axis=0)), 1e-9)
-    Z = R / size
-    gram = Z.T @ Z
-    best, least = np.zeros(R.shape), (R**2).mean(axis=0)
-    for penalty in PENALTIES:
-        inverse = np.linalg.inv(gram + penalty * np.eye(len(ones)))
-        along = Z @ inverse
-        of_row = np.einsum("ij,ij->i", along, Z)[:, None]
-        left_out = residual_left_out(along, of_row, inverse.diagonal(), size)
-        error = (left_out**2).mean(axis=0)
-        best, least = np.where(error < least, R - left_out, best), np.minimum(error, least)
-    return best[:, back]
+    n, k, blocks = len(P), len(ones), pair_blocks(P)
+    squares = sum(((Y[rows] - P[rows])[:, ones] ** 2).sum(axis=0) for rows in blocks)
+    least = squares / n
+    size = np.maximum(np.sqrt(least), 1e-9)
+
+    def standard_residuals(rows: slice) -> Array:
+        return (Y[rows] - P[rows])[:, ones] / size
+
+    gram = np.zeros((k, k))
+    for rows in blocks:
+        Z = standard_residuals(rows)
+        gram += Z.T @ Z
+    chosen, best = np.full(k, -1), np.zeros((k, k))
+    of_row = np.empty((n, len(PENALTIES)))
+    for place, penalty in enumerate(PENALTIES):
+        inverse, error = np.linalg.inv(gram + penalty * np.eye(k)), np.zeros(k)
+        for rows in blocks:
+            Z = standard_residuals(rows)
+            along = Z @ inverse
+            of_row[rows, place] = np.einsum("ij,ij->i", along, Z)
+            left_out = residual_left_out(along, of_row[rows, place, None], inverse.diagonal(), size)
+            error += (left_out**2).sum(axis=0)
+        better = error / n < least
+        least = np.where(better, error / n, least)
+        chosen[better], best[:, better] = place, inverse[:, better]
+    others = Others(ones, back, size, best, chosen, heard)
+    scores = [others.added_to(P[rows], Y[rows], of_row[rows]) for rows in blocks]
+    return others, np.concatenate(scores)
+
+
+def pair_blocks(values: Array) -> list[slice]:
+    """The rows of a matrix ``(n, q)`` in blocks of some pairs."""
+    return row_blocks(len(values), max(1, PAIRS_AT_ONCE // values.shape[1]))
 
 
 def residual_left_out(along: Array, of_row: Array, own: Array, size: Array) -> Array:
@@ -252,19 +311,23 @@ class Curves:
         return self.value.max(axis=0) - self.value[0]
 
 
-def standard(S: Array) -> Array:
-    """Scores ``(n, q)`` in units of their label's deviation."""
-    spread = S.std(axis=0)
-    return (S - S.mean(axis=0)) / np.where(spread > 1e-9, spread, 1)
+@dataclass(frozen=True)
+class Span:
+    """Where the scores of q labels lie, all ``(q,)``."""
 
+    mean: Array
+    spread: Array
+    low: Array  # in units of the spread, the least standard score
+    width: Array  # and how far it is to the greatest
 
-def placed(Z: Array) -> tuple[Array, Array, Array]:
-    """Where each score is between the label's least, at 0, and greatest, at 1; the least, the span.
+    def place(self, scores: Array, label: Array | None = None) -> Array:
+        """Where scores are between the label's least, at 0, and greatest, at 1.
 
-    The first is ``(n, q)``, the others are ``(q,)``.
-    """
-    low, width = Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9)
-    return (Z - low) / width, low, width
+        They are ``(n, q)``; or ``(m,)``, of pairs of the labels that are given.
+        """
+        of = slice(None) if label is None else label
+        standard = (scores - self.mean[of]) / self.spread[of]
+        return (standard - self.low[of]) / self.width[of]
 
 
 Bins = tuple[Array, Array, Array]
@@ -278,6 +341,24 @@ def binned(S: Array, Y: Array) -> Bins:
     order = np.argsort(S, axis=0, kind="stable")
     on, sums = (np.add.reduceat(np.take_along_axis(M, order, 0), edges, axis=0) for M in (Y, S))
     return size, on, sums / size
+
+
+def by_label(S: Array, Y: Array) -> tuple[Bins, Span]:
+    """The bins of standard scores, by S and Y ``(n, q)``, and the span of S, in parts."""
+    found = [
+        _binned_and_spanned(S[:, labels], Y[:, labels])
+        for labels in row_blocks(S.shape[1], max(1, PAIRS_AT_ONCE // len(S)))
+    ]
+    bins, spans = zip(*found, strict=True)
+    on, means = (np.concatenate([each[part] for each in bins], axis=1) for part in (1, 2))
+    return (bins[0][0], on, means), Span(*map(np.concatenate, zip(*spans, strict=True)))
+
+
+def _binned_and_spanned(S: Array, Y: Array) -> tuple[Bins, tuple[Array, ...]]:
+    mean, spread = S.mean(axis=0), S.std(axis=0)
+    spread = np.where(spread > 1e-9, spread, 1)
+    Z = (S - mean) / spread
+    return binned(Z, Y), (mean, spread, Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9))
 
 
 def fit_curves(bins: Bins, prior: Prior, near: Curves | None = None) -> Curves:
@@ -365,7 +446,7 @@ def seen_noise(curves: Curves) -> float:
     return float(expit(2 * (floor - enough)))
 
 
-def lost_share(scores: Array, Y: Array, rates: Array) -> float:
+def lost_share(bins: Bins, rates: Array) -> float:
     """The share of true labels that are no candidates, by the ceilings of labels' curves.
 
     If a true label is lost with chance m wherever it is, no row is a candidate with more than
@@ -373,7 +454,7 @@ def lost_share(scores: Array, Y: Array, rates: Array) -> float:
     `LOST` by the evidence of each, at the labels' rates ``(q,)``, which counts for a part
     (`BENT`): a curve that bends for another reason looks the same.
     """
-    size, on, s = binned(standard(scores), Y)
+    size, on, s = bins
     ceiling = np.maximum(1 - LOST[:, None, None], rates + LEAST_SPAN)
     shape = (len(LOST), s.shape[1])
     start = np.full(shape, LEVEL), np.ones(shape)
@@ -438,8 +519,13 @@ def alike(Y: Array) -> tuple[list[list[int]], Array]:
 
     Which of them is wrong cannot be known.
     """
-    Z = Y - Y.mean(axis=0)
-    return grouped(np.sqrt((Z**2).sum(axis=0)), Z.T @ Z)
+    mean = Y.mean(axis=0)
+    squares, products = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
+    for rows in pair_blocks(Y):
+        Z = Y[rows] - mean
+        squares += (Z**2).sum(axis=0)
+        products += Z.T @ Z
+    return grouped(np.sqrt(squares), products)
 
 
 def grouped(size: Array, products: Array) -> tuple[list[list[int]], Array]:

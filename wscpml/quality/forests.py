@@ -1,0 +1,91 @@
+"""A forest that speaks for rows that its trees have not seen, at a price that does not grow with q.
+
+Splits are chosen by the targets, or where labels are many by a few random sums of them. A leaf then
+has the mean targets of its rows, nearly all of which are 0 and not stored.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from wscpml.arrays import Array, Matrix, row_blocks
+
+TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
+PAIRS_PER_TREE = 250_000  # rows times targets that a tree is grown on at most
+SUMS = 64  # of targets, that splits are chosen by where there are more
+PAIRS_AT_ONCE = 2_000_000  # predictions that are made at once
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of random splits, and what their leaves say of k targets."""
+
+    trees: list[Any]
+    starts: Array  # (trees,), the number of each tree's first node
+    means: sparse.csr_array  # (nodes, k)
+
+    def leaves(self, X: Matrix) -> Array:
+        """The node of each tree that rows are in, ``(n, trees)``."""
+        X = _as_trees_take_it(X)
+        return np.stack([tree.apply(X) for tree in self.trees], axis=1) + self.starts
+
+    def predict(self, X: Matrix) -> Array:
+        """Predictions ``(n, k)``, for rows that no tree was grown on."""
+        leaves = self.leaves(X)
+        return self.votes(leaves, np.ones(leaves.shape, bool))
+
+    def votes(self, leaves: Array, speak: Array) -> Array:
+        """The mean of those trees that speak for each row, both ``(n, trees)``."""
+        found = np.empty((len(leaves), self.means.shape[1]))
+        for rows in row_blocks(len(leaves), max(1, PAIRS_AT_ONCE // self.means.shape[1])):
+            counts = speak[rows].sum(axis=1)
+            ends = np.append(0, np.cumsum(counts))
+            chosen = leaves[rows][speak[rows]]
+            shape = (len(counts), self.means.shape[0])
+            sums = sparse.csr_array((np.ones(len(chosen)), chosen, ends), shape) @ self.means
+            found[rows] = sums.toarray() / np.maximum(counts, 1)[:, None]
+        return found
+
+
+def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[Forest, Array]:
+    """A forest grown on rows ``(n, d)`` and targets ``(n, k)``, and its predictions of them.
+
+    Leaves have so many rows at least. A row is predicted by the trees that were grown without it.
+    """
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    X, (n, k) = _as_trees_take_it(X), targets.shape
+    summed = targets
+    if k > SUMS:
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (k, SUMS))
+        summed = sparse.csr_array(targets) @ signs
+    few = PAIRS_PER_TREE / summed.size
+    grown = ExtraTreesRegressor(
+        trees,
+        min_samples_leaf=leaf,
+        max_features=max(1, min(round(TRIED * X.shape[1]), MOST_TRIED)),
+        max_samples=few if few < 1 else None,
+        bootstrap=True,
+        random_state=seed,
+        n_jobs=-1,
+    ).fit(X, summed.squeeze())
+    parts = [each.tree_ for each in grown.estimators_]
+    counts = np.array([part.node_count for part in parts])
+    forest = Forest(parts, np.cumsum(counts) - counts, sparse.csr_array((0, k)))
+    leaves = forest.leaves(X)
+    drawn = np.stack([np.bincount(rows, minlength=n) for rows in grown.estimators_samples_], axis=1)
+    row, tree = np.nonzero(drawn)
+    often = drawn[row, tree].astype(float)
+    shape = (int(counts.sum()), n)
+    members = sparse.csr_array((often, (leaves[row, tree], row)), shape)
+    size = members.sum(axis=1)
+    means = sparse.csr_array(members @ sparse.csr_array(targets))
+    means.data /= np.repeat(size, np.diff(means.indptr))
+    forest = Forest(parts, forest.starts, means)
+    return forest, forest.votes(leaves, drawn == 0)
+
+
+def _as_trees_take_it(X: Matrix) -> Matrix:
+    return (sparse.csr_matrix(X) if sparse.issparse(X) else X[:]).astype(np.float32)
