@@ -1,5 +1,9 @@
 """Folds side by side through joblib: on the cores here, or on a Dask cluster; the same code."""
 
+import os
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -9,10 +13,12 @@ from joblib import Parallel, delayed, parallel_config  # type: ignore[import-unt
 
 from experiments import folds
 from experiments.folds import Outcome, Task
+from wscpml import stopping
 from wscpml.errors import UserError
 
 LOST = "a worker was killed, as happens when memory runs out"
 SECONDS_TO_ANSWER = 10
+_watched: list[int] = []  # whether it lives: the process that asks this worker
 
 
 def run_cells(
@@ -42,11 +48,35 @@ def _complete(cells: Mapping[int, Sequence[Task]]) -> Iterator[tuple[int, list[O
     place_of = {task: place for place, tasks in cells.items() for task in tasks}
     under_way: dict[int, list[Outcome]] = {place: [] for place in cells}
     parallel = Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
-    for outcome in parallel(delayed(folds.run)(task) for task in place_of):
+    with _deaf_to_interrupts():
+        outcomes = parallel(delayed(_run)(task, os.getpid()) for task in place_of)
+    for outcome in outcomes:
         place = place_of[outcome.task]
         under_way[place].append(outcome)
         if len(under_way[place]) == len(cells[place]):
             yield place, sorted(under_way.pop(place), key=lambda each: each.task.fold)
+
+
+def _run(task: Task, asks: int) -> Outcome:
+    """What a worker does, for as long as the process lives that asks for it."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if os.getppid() == asks and in_main and not _watched:
+        _watched.append(asks)
+        stopping.end_with_parent()
+    return folds.run(task)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Start workers that Ctrl-C says nothing to, in whose way it comes too: they are ended."""
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -112,8 +112,6 @@ def main() -> None:
                 mistakes.append(str(mistake))
     except UserError as mistake:
         sys.exit(str(mistake))
-    except KeyboardInterrupt:
-        sys.exit("stopped; what is done is kept, and the same command goes on from there")
     place = PLACES[parts[0]]
     options = ["--results", str(place / "results"), "--out", str(place)]
     command = [sys.executable, "-m", "experiments.analyse", *options]

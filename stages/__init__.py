@@ -1,23 +1,34 @@
 """The shell around wscpml: each script is one DVC stage that reads, calls the core, and writes."""
 
+import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from wscpml import settings
-from wscpml.devices import one_blas_thread
-from wscpml.errors import UserError
+from wscpml import stopping
+
+if stopping.is_program(__name__):  # all that is imported takes seconds
+    stopping.install()
+    if "DVC_STAGE" in os.environ:  # which DVC sets, and which may be killed alone
+        stopping.end_with_parent()
+
+from wscpml import settings  # noqa: E402
+from wscpml.devices import one_blas_thread  # noqa: E402
+from wscpml.errors import UserError  # noqa: E402
+from wscpml.serving import locks  # noqa: E402
 
 PINNED = Path("requirements-wscpml.txt")  # where `wscpml init` has laid the pipeline
 
 
 def run(stage: Callable[[settings.Settings], None]) -> None:
-    """Run a stage with checked settings; a user's mistake is told in plain lines, exit 1."""
+    """Run a stage with checked settings and inputs; a user's mistake is told, exit 1."""
     try:
         refuse_other_version()
         with one_blas_thread():
-            stage(settings.load())
+            chosen = settings.load()
+            locks.refuse_changed(stage.__name__, chosen.method)
+            stage(chosen)
     except UserError as mistake:
         sys.exit(str(mistake))
 

@@ -20,6 +20,7 @@ from wscpml.review.session import Session
 from wscpml.review.view import Judgement
 from wscpml.serving import model
 from wscpml.settings import DECISIONS, Settings
+from wscpml.stopping import STOPPED
 
 from . import inputs, run
 
@@ -82,5 +83,5 @@ if __name__ == "__main__":
     try:
         run(review)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)

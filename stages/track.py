@@ -16,7 +16,7 @@ from wscpml import artifacts
 from wscpml.arrays import EVEN_ODDS, to_dense
 from wscpml.errors import UserError
 from wscpml.quality import diff
-from wscpml.serving import tracking, versions
+from wscpml.serving import locks, tracking, versions
 from wscpml.serving.dvc_cache import Cache
 from wscpml.serving.versions import Locked, flat
 from wscpml.settings import Settings
@@ -73,9 +73,7 @@ def track(settings: Settings) -> None:
     files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
     decided = len(artifacts.read(DECISIONS[0])) > 0
     files += DECISIONS if decided else []
-    found = versions.locked(
-        {name: artifacts.read(name) for name in files if name in versions.LOCKS}
-    )
+    found = versions.locked({name: artifacts.read(name) for name in files if name in locks.LOCKS})
     names, parameters = (
         artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
     )
@@ -303,7 +301,7 @@ def tree(found: Locked) -> str:
     if changed is None or new is None:
         return ""
     paths = [*changed.splitlines(), *new.splitlines()]
-    made = {*found.outs, *versions.LOCKS}
+    made = {*found.outs, *locks.LOCKS}
     others = [path for path in paths if path not in made]
     if not others:
         return "clean"

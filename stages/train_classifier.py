@@ -10,7 +10,7 @@ from wscpml.algorithm import composition
 from wscpml.algorithm.composition import TrainedHead
 from wscpml.parameters import Labels
 from wscpml.randomness import streams
-from wscpml.serving.model import Model
+from wscpml.serving.model import Model, save
 from wscpml.settings import Settings
 
 from . import inputs, run
@@ -62,7 +62,7 @@ def train_classifier(settings: Settings) -> None:
     model = Model(
         rows.feature_map, chosen.head, names["features"], names["labels"], inputs.encoding()
     )
-    artifacts.write_directory(f"{MADE}/classifier", model.to_files() | extra)
+    save(f"{MADE}/classifier", model, extra)
     artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
     artifacts.write(f"{MADE}/training.csv", chosen.course)
     artifacts.write(f"{MADE}/training.json", {LEFT_OUT: left_out})

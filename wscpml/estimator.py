@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from wscpml import artifacts
 from wscpml.algorithm import composition, features
 from wscpml.arrays import EVEN_ODDS, Array, Matrix
 from wscpml.datasets import tags
@@ -36,6 +35,7 @@ from wscpml.quality.votes import checked as checked_votes
 from wscpml.randomness import Streams, streams
 from wscpml.serving.model import Model, refuse_to_replace
 from wscpml.serving.model import load as read_model
+from wscpml.serving.model import save as save_model
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -291,7 +291,7 @@ class WSCPML(
         """Write the model to a directory, for `load`, `wscpml predict` and others; no pickle."""
         check_is_fitted(self)
         refuse_to_replace(Path(directory))
-        artifacts.write_directory(directory, self.to_model().to_files())
+        save_model(directory, self.to_model())
 
     def to_model(self) -> Model:
         """The model alone: what predicts, without what was found in the training rows."""

@@ -11,6 +11,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
+from wscpml import stopping
+
+if __name__ == "__main__":
+    stopping.install()
+
 import yaml
 from pydantic import (
     AfterValidator,

@@ -5,7 +5,6 @@ what a writer left behind that was killed can be told from what is being written
 a person's own; the next writer to the same place sweeps it away.
 """
 
-import ctypes
 import errno
 import os
 import re
@@ -130,6 +129,8 @@ def _exchange(new: Path, path: Path) -> bool:
     """Swap two directories at one moment, where the system can."""
     if sys.platform != "linux":
         return False
+    import ctypes
+
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

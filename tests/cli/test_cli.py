@@ -22,7 +22,7 @@ from wscpml.datasets.registry import REGISTRY
 from wscpml.methods import METHODS
 from wscpml.quality import decisions, judging
 from wscpml.randomness import stream
-from wscpml.serving.model import Model, load
+from wscpml.serving.model import Model, load, save
 
 LABELS = ["rock", "<b>R&B</b>", "NA", '"01", é']
 QUICK = ["--set", "classifier.kind=kernel_ridge"]
@@ -549,7 +549,7 @@ def model():
         ["x", "y", "z"],
         ["a;b", "NA", "<i>"],
     )
-    artifacts.write_directory("model", whole.to_files())
+    save("model", whole)
     return whole
 
 

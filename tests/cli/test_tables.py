@@ -154,6 +154,7 @@ def test_a_model_s_files_are_plain_data(cleaned):
     assert sorted(file.suffix for file in Path("model").iterdir()) == [
         ".json",
         ".json",
+        ".json",
         ".safetensors",
         ".safetensors",
     ]

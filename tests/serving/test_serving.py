@@ -19,7 +19,7 @@ from wscpml import WSCPML, artifacts
 from wscpml.cli import main
 from wscpml.quality import judging
 from wscpml.serving import tracking
-from wscpml.serving.model import Model
+from wscpml.serving.model import Model, save
 
 LABELS = ["rock", "<b>R&B</b>", "NA", "labels"]
 FEATURES = [f"feature {j}" for j in range(8)]
@@ -39,7 +39,7 @@ def fitted(directory):
         patch.setattr(judging, "TREES", 50)
         fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
     model = Model(fitted.map_, fitted.head_, FEATURES, LABELS)
-    artifacts.write_directory(directory / "model", model.to_files())
+    save(directory / "model", model)
     return fitted
 
 
@@ -62,6 +62,7 @@ def logged(directory, fitted):
             example=np.zeros((2, 8)),
             dataset="none",
             digest="0",
+            identity="0",
             sizes={},
         )
         run_id = tracking.log_run(result, "served")

@@ -12,13 +12,13 @@ import pytest
 
 from stages import track
 from tests.conftest import ROOT
-from wscpml import artifacts, settings
+from wscpml import settings
 from wscpml.algorithm import features
 from wscpml.algorithm.network import Network
 from wscpml.errors import UserError
 from wscpml.quality import diff
 from wscpml.serving import tracking
-from wscpml.serving.model import Model
+from wscpml.serving.model import Model, save
 from wscpml.serving.versions import Locked
 
 
@@ -58,7 +58,7 @@ def a_result(model: Path, **changes) -> tracking.Result:
     one = np.ones((1, 1), np.float32)
     network = Network(one, one[0], one, one[0])
     whole = Model(features.fit_scaling(one, "none"), network, ["x"], ["y"])
-    artifacts.write_directory(model, whole.to_files())
+    save(model, whole)
     result = tracking.Result(
         name="a run",
         params={},

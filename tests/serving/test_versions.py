@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import uuid4
 
 import pandas as pd
 import pytest
@@ -192,6 +193,7 @@ def logged(results: Results, **changes) -> str:
     files = ["dvc.lock", versions.TABLE, "data/own/songs.csv.dvc"]
     tags = {"git.commit": "abc", "git.tree": "changed: params.yaml"}
     changes = {"files": [Path(each) for each in files], "tags": tags, **changes}
+    changes["identity"] = uuid4().hex
     made = replace(a_result(results.path / "model", **changes), model=None)
     return tracking.log_run(made, "songs")
 

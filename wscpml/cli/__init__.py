@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from wscpml import stopping
 from wscpml.errors import UserError
 
 TABLES = (".csv", ".parquet")
@@ -15,16 +16,17 @@ INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is told in plain lines, exit 1."""
-    options = _parser().parse_args(arguments)
     try:
-        from wscpml.cli import commands
+        with stopping.in_one_line():
+            options = _parser().parse_args(arguments)
+            from wscpml.cli import commands
 
-        getattr(commands, options.command.replace("-", "_"))(options)
-        sys.stdout.flush()
+            getattr(commands, options.command.replace("-", "_"))(options)
+            sys.stdout.flush()
     except UserError as mistake:
         sys.exit(str(mistake))
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        print(stopping.STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # who reads, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -44,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         "  wscpml COMMAND --help\n"
         "\n"
         "exit status: 0 all went well, 1 a mistake in data or settings, 2 one in the command,\n"
-        "130 stopped by Ctrl-C",
+        "130 stopped by Ctrl-C, 143 by SIGTERM",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"wscpml {version('wscpml')}")
@@ -276,6 +278,19 @@ def _parser() -> argparse.ArgumentParser:
         help="in a git repository; nothing in it is overwritten (default: the current one)",
     )
 
+    verified = command(
+        "verify",
+        "tell whether the files of the pipeline's result are what was made, to the byte",
+        "wscpml verify",
+        "wscpml verify --discard && dvc repro",
+    )
+    verified.add_argument(
+        "--discard",
+        action="store_true",
+        help="remove what is damaged here and in DVC's cache, so that `dvc pull` or `dvc repro` "
+        "brings it anew",
+    )
+
     datasets = command(
         "datasets", "list the named data sets, and where they are", "wscpml datasets --json"
     )
@@ -297,6 +312,7 @@ def _parser() -> argparse.ArgumentParser:
         compared,
         restored,
         laid,
+        verified,
         datasets,
         methods,
     ):

@@ -126,7 +126,7 @@ def clean(options: Namespace) -> None:
     from wscpml import artifacts
     from wscpml.cli import tables
     from wscpml.quality import audit, review
-    from wscpml.serving.model import Model, refuse_to_replace
+    from wscpml.serving.model import Model, refuse_to_replace, save
 
     outputs = {"-o": options.output, "--model": options.model, "--html": options.html}
     outputs |= {"--cleaned-table": options.cleaned_table, "--missing": options.missing}
@@ -145,7 +145,7 @@ def clean(options: Namespace) -> None:
         trained = Model(
             fitted.map_, fitted.head_, data.feature_names, data.label_names, data.encoding
         )
-        artifacts.write_directory(options.model, trained.to_files())
+        save(options.model, trained)
         files["model"] = options.model
     if options.label_studio:
         files |= {"label_studio": tasks, "label_studio_config": config}
@@ -369,6 +369,30 @@ def init(options: Namespace) -> None:
         "put your table into data/own/, name it in params.yaml (or leave the yeast data, to try),",
         "then: dvc repro",
     )
+
+
+def verify(options: Namespace) -> None:
+    """Compare the files of the present result, and those in DVC's cache, with DVC's locks."""
+    from wscpml.serving import locks
+
+    with _shown("reading all files of the result"):
+        count = len(locks.outputs())
+        found = locks.damaged()
+    if not count:
+        raise UserError(f"{Path.cwd()}: has no result; run from the project's root")
+    if options.discard:
+        locks.discard(found)
+    elif found:
+        raise UserError(
+            *map(str, found),
+            "`wscpml verify --discard` removes what is damaged; then `dvc pull`, where there is a "
+            "remote, or `dvc repro` brings it anew",
+        )
+    summary = {"outputs": count, "discarded": [str(each.path) for each in found]}
+    removed = [f"removed: {each.path}" for each in found]
+    then = ["`dvc pull`, where there is a remote, or `dvc repro` brings them anew"]
+    good = [f"{count} outputs: all that is here is what was made"]
+    _tell(options, summary, *(removed + then if found else good))
 
 
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:

@@ -49,42 +49,54 @@ class Cache:
 
     def has(self, known: str) -> bool:
         """Whether a file, or a directory with all of its files, is in the cache."""
-        if not self._place(known).is_file():
+        if not self.place(known).is_file():
             return False
         if not known.endswith(DIRECTORY):
             return True
-        return all(self._place(each).is_file() for each in self._members(known).values())
+        return all(self.place(each).is_file() for each in self.members(known).values())
 
     def path(self, known: str) -> Path | None:
-        """Where the cache has a file, or None."""
-        return self._place(known) if self.has(known) else None
+        """Where the cache has a file, checked, or None."""
+        if not self.has(known):
+            return None
+        self._check(known)
+        return self.place(known)
 
     def copy(self, known: str, target: Path) -> None:
         """Put a file or a directory that the cache has at its place, checked."""
         if known.endswith(DIRECTORY):
             target.mkdir(parents=True, exist_ok=True)
-            for name, each in self._members(known).items():
+            for name, each in self.members(known).items():
                 self.copy(each, target / name)
             return
+        self._check(known)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(self._place(known), target)
-        if digest(target) != known:
-            raise UserError(
-                f"{self._place(known)}: is damaged: its content is not what its name says; remove "
-                "it, and `dvc pull` gets it anew"
-            )
+        shutil.copyfile(self.place(known), target)
 
-    def _members(self, directory: str) -> dict[str, str]:
+    def members(self, directory: str) -> dict[str, str]:
         """Hash of each file of a directory, by its path in it; none may be outside of it."""
-        listed = json.loads(self._place(directory).read_text(encoding="utf-8"))
+        self._check(directory)
+        listed = json.loads(self.place(directory).read_text(encoding="utf-8"))
         found = {each["relpath"]: each["md5"] for each in listed}
         for name in found:
             if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise UserError(f"{self._place(directory)}: names a file outside of it: {name}")
+                raise UserError(f"{self.place(directory)}: names a file outside of it: {name}")
         return found
 
-    def _place(self, known: str) -> Path:
+    def place(self, known: str) -> Path:
+        """Where the cache has a file, or would have it."""
         return Path(self._repo.cache.local.oid_to_path(known))
+
+    def is_whole(self, known: str) -> bool:
+        """Whether a file in the cache, or the list of a directory's files, is what it is called."""
+        return digest(self.place(known)) == known.removesuffix(DIRECTORY)
+
+    def _check(self, known: str) -> None:
+        if not self.is_whole(known):
+            raise UserError(
+                f"{self.place(known)}: is damaged: its content is not what its name says; "
+                "`wscpml verify --discard` removes it, then `dvc pull` or `dvc repro` brings it"
+            )
 
 
 def digest(path: Path) -> str:

@@ -23,9 +23,9 @@ from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
+from wscpml.serving.locks import LOCKS
 
 TABLE = "data/pseudo_labels.parquet"
-LOCKS = ("dvc.lock", "models/dvc.lock")
 OWN_STAGES = "models/dvc.lock"  # of WSC-PML alone
 CODE = "metrics/code.json"
 WORKSPACE, RUN = "workspace", "run:"

@@ -1,0 +1,113 @@
+"""Ctrl-C and SIGTERM, in programs of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import ROOT
+
+WRITES = """
+import sys
+from pathlib import Path
+from wscpml import stopping, temporaries
+stopping.install()
+with temporaries.file(Path(".")) as file, temporaries.directory(Path(".")) as directory:
+    file.write_text("half")
+    print("ready", flush=True)
+    import time
+    try:
+        time.sleep(60)
+    except BaseException:
+        print("other code has its say")
+"""
+STARTS = """
+import subprocess, sys
+from wscpml import stopping
+stopping.install()
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+child.wait()
+"""
+IS_STARTED = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+print(child.stdout.readline().strip(), flush=True)
+child.wait()
+"""
+LOOKS = """
+import os, time
+from wscpml import stopping
+stopping.install()
+stopping.end_with_parent()
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def started(code: str, *arguments: str, cwd: Path | str = ".") -> tuple[subprocess.Popen[str], str]:
+    """A program, and the first line that it says."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+def ends(pid: int) -> bool:
+    for _ in range(100):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_ends_in_one_line_and_leaves_nothing_half_written(tmp_path, number):
+    process, said = started(WRITES, cwd=tmp_path)
+    assert said == "ready"
+    assert len(list(tmp_path.iterdir())) == 2
+    process.send_signal(number)
+    assert process.communicate() == ("", "stopped\n")
+    assert process.returncode == 128 + number
+    assert not list(tmp_path.iterdir())
+
+
+def test_workers_end_with_it():
+    process, pid = started(STARTS)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 143
+    assert ends(int(pid))
+
+
+def test_a_stage_ends_with_whoever_started_it():
+    process, pid = started(IS_STARTED, LOOKS)
+    process.kill()
+    assert ends(int(pid))
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stage_that_still_imports_is_stopped_like_any_other(tmp_path, number):
+    code = (
+        "import sys, os, signal; sys.orig_argv[1:] = ['-m', 'stages.cluster']\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == 'pydantic': os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "import stages\n"
+    )
+    process, _ = started(code, cwd=tmp_path)
+    assert process.communicate() == ("", "stopped\n")
+    assert process.returncode == 128 + number

@@ -1,0 +1,109 @@
+"""What DVC's locks say of files in the workspace and in the cache, and whether it is so.
+
+DVC takes a file for what it was when its time of change is the same, and what is in its cache for
+what it is called. Here bytes are read.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass
+from hashlib import md5
+from pathlib import Path
+
+from wscpml import artifacts
+from wscpml.errors import UserError
+from wscpml.serving.dvc_cache import DIRECTORY, Cache, digest
+
+LOCKS = ("dvc.lock", "models/dvc.lock")
+PIPELINES = ("dvc.yaml", "models/dvc.yaml")
+WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A file that is not what it was."""
+
+    name: str  # the output, or the file of one
+    path: Path
+    in_cache: bool
+
+    def __str__(self) -> str:
+        where = f" ({self.name}, in DVC's cache)" if self.in_cache else ""
+        return f"{self.path}{where}: is not what {LOCKS[0]} says was made"
+
+
+def outputs() -> dict[str, str]:
+    """The hash of each output of the stages, by its path."""
+    found: dict[str, str] = {}
+    for lock in LOCKS:
+        if Path(lock).exists():
+            stages = (artifacts.read(lock) or {}).get("stages", {})
+            entries = [out for stage in stages.values() for out in stage.get("outs", [])]
+            found |= {out["path"]: out["md5"] for out in entries}
+    return found
+
+
+def inputs(stage: str, method: str) -> list[str]:
+    """What a stage reads of other stages' outputs, by dvc.yaml."""
+    listed: list[str] = []
+    for pipeline in PIPELINES:
+        if Path(pipeline).exists():
+            entry = artifacts.read(pipeline)["stages"].get(stage, {})
+            listed += [each.replace("${method}", method) for each in entry.get("deps", [])]
+    made = outputs()
+    return [out for out in made if any(f"{out}/".startswith(f"{each}/") for each in listed)]
+
+
+def refuse_changed(stage: str, method: str) -> None:
+    """Stop a stage whose inputs are not what the stages before have made, to the byte.
+
+    DVC enters what a stage has made into its lock before the next one begins.
+    """
+    made = outputs()
+    for path in inputs(stage, method):
+        found = hash_of(Path(path))
+        if found is not None and found != made[path]:
+            raise UserError(f"{path}: is not what {LOCKS[0]} says was made; {WAY_OUT}")
+
+
+def hash_of(path: Path) -> str | None:
+    """What DVC calls a file or a directory of just these bytes; None if it is missing."""
+    if path.is_dir():
+        listed = [
+            {"md5": digest(file), "relpath": file.relative_to(path).as_posix()}
+            for file in sorted(path.rglob("*"), key=lambda file: file.relative_to(path).parts)
+            if file.is_file() and file.suffix != ".tmp"  # see .dvcignore
+        ]
+        told = json.dumps(listed, sort_keys=True).encode()
+        return md5(told, usedforsecurity=False).hexdigest() + DIRECTORY
+    return digest(path) if path.is_file() else None
+
+
+def damaged() -> list[Damaged]:
+    """All files of the present result that are not what was made, in the workspace or the cache."""
+    cache = Cache()
+    found = []
+    for out, known in outputs().items():
+        place = cache.place(known)
+        if place.is_file() and not cache.is_whole(known):
+            found.append(Damaged(out, place, in_cache=True))
+        elif known.endswith(DIRECTORY) and place.is_file():
+            for name, each in cache.members(known).items():
+                kept = cache.place(each)
+                if kept.is_file() and not cache.is_whole(each):
+                    found.append(Damaged(f"{out}/{name}", kept, in_cache=True))
+                if Path(out, name).is_file() and digest(Path(out, name)) != each:
+                    found.append(Damaged(f"{out}/{name}", Path(out, name), in_cache=False))
+            continue
+        if hash_of(Path(out)) not in (known, None):
+            found.append(Damaged(out, Path(out), in_cache=False))
+    return found
+
+
+def discard(files: list[Damaged]) -> None:
+    """Remove damaged files, so that DVC gets or makes them anew."""
+    for each in files:
+        if each.path.is_dir():
+            shutil.rmtree(each.path)
+        else:
+            each.path.unlink(missing_ok=True)
