@@ -18,6 +18,7 @@ from benchmarks import (
     readers,
     scale,
     tables,
+    votes,
 )
 from tests.contract import small
 from wscpml.datasets import benchmarks
@@ -147,6 +148,33 @@ def test_the_benchmark_of_missing_labels_compares_with_cleanlab(
     assert "emotions uniform" in capsys.readouterr().out
     monkeypatch.setattr(missing_labels, "measure", lambda *_: pytest.fail("measured again"))
     assert quick(missing_labels) == figures
+
+
+def test_what_is_made_of_given_scores_can_be_measured_alone(
+    monkeypatch, capsys, tmp_path, small_set
+):
+    monkeypatch.setattr(label_noise, "training", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(
+        "sys.argv", ["label_noise", "--quick", "--given", "--json", str(tmp_path / "f.json")]
+    )
+    label_noise.main()
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert 0.5 < figures["emotions pad.given.auc"] < 1
+    assert figures["emotions pad.rf.scoring_seconds"] < figures["emotions pad.rf.seconds"]
+    assert "emotions pad" in capsys.readouterr().out
+
+
+def test_the_benchmark_of_votes_shows_that_they_help_and_that_empty_ones_do_not_hurt(
+    quick, monkeypatch, capsys, small_set
+):
+    monkeypatch.setattr(votes, "load", lambda *_: small_set)
+    figures = quick(votes)
+    alone, with_votes, nothing = (
+        figures[f"emotions uniform.{name}.auc"] for name in ("alone", "votes", "nothing")
+    )
+    assert with_votes > (1 + alone) / 2
+    assert nothing > alone - 0.02
+    assert "emotions uniform" in capsys.readouterr().out
 
 
 def test_a_measured_case_is_not_measured_again(quick, monkeypatch, small_set):
