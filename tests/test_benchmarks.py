@@ -16,6 +16,7 @@ from benchmarks import (
     missing_labels,
     pipeline,
     readers,
+    scale,
     tables,
 )
 from tests.contract import small
@@ -278,3 +279,33 @@ def test_a_loss_that_the_textbook_did_not_reach_is_told():
     assert ">20.000" in engine.line("network.x.faster", figures)
     figures["network.x.textbook_loss"] = 1.0
     assert ">" not in engine.line("network.x.faster", figures)
+
+
+def test_the_scale_benchmark_measures_all_doors_and_goes_on_where_it_was(
+    quick, monkeypatch, capsys
+):
+    monkeypatch.setattr(judging, "TREES", 20)
+    monkeypatch.setattr(scale, "in_child", lambda name, place: scale.CHILDREN[name](place))
+    figures = quick(scale)
+    for name in ("fit", "lr", "rf", "clean", "predict"):
+        assert figures[f"300x8x10.{name}.seconds"] > 0
+        assert figures[f"300x8x10.{name}.own_gb"] > 0
+    for name in ("fit", "lr", "rf", "clean"):
+        assert figures[f"300x8x10.{name}.auc"] > 0.7
+    assert figures["300x8x10.clean.auc"] == pytest.approx(figures["300x8x10.fit.auc"], abs=0.02)
+    assert {"exponent.n.seconds", "exponent.q.own_gb"} <= figures.keys()
+    monkeypatch.setattr(scale, "make", None)
+    assert quick(scale) == figures
+
+
+def test_made_data_are_as_they_are_said_to_be(tmp_path):
+    scale.make(scale.Problem(500, 6, 30, 5), tmp_path)
+    X, candidates, true = scale.read(tmp_path)
+    assert X.shape == (500, 6)
+    assert candidates.shape == (500, 30)
+    assert (candidates.sum(axis=1) == 5).all()
+    assert true.mean() == pytest.approx(0.6)
+    frequent = np.bincount(candidates.indices[true], minlength=30)
+    assert frequent[:10].sum() > 2 * frequent[-10:].sum()
+    false = np.bincount(candidates.indices[~true], minlength=30)
+    assert false.max() < 3 * max(false.min(), 10)
