@@ -211,6 +211,12 @@ def test_a_run_is_compared_and_brought_back_to_the_byte(results, store, capsys, 
     assert again.endswith("then: is there, and not empty; name a new directory")
 
 
+def test_a_table_that_was_too_large_for_the_run_comes_from_the_cache(results, store, capsys):
+    kept = [Path(name) for name in (*versions.LOCKS, "params.yaml") if Path(name).exists()]
+    run_id = logged(results, files=kept)
+    assert told(capsys, "diff", "v1", f"run:{run_id}")["flipped"] == 1
+
+
 def test_what_of_a_run_is_nowhere_is_named_and_all_else_comes_back(results, store, tmp_path):
     run_id = logged(results)
     own = digest(Path("data/own/songs.csv"))

@@ -23,6 +23,7 @@ from stages import (
     judge_labels,
     learn_prototypes,
     prepare,
+    track,
     train_classifier,
 )
 from tests.conftest import ROOT, Tiny
@@ -34,6 +35,7 @@ from wscpml.errors import UserError
 from wscpml.methods import METHODS, method
 from wscpml.quality import audit
 from wscpml.randomness import stream
+from wscpml.serving.versions import Locked
 
 STAGES = {
     module.__name__.removeprefix("stages."): getattr(
@@ -545,3 +547,22 @@ def test_a_mistake_in_own_files_is_told_in_the_words_of_params_yaml(tiny_project
     said = "dataset.candidates is no other file and dataset.tags no column of this one"
     with pytest.raises(UserError, match=f"data/own/x.csv: {said}"):
         run_all("prepare")
+
+
+def test_of_very_many_candidates_the_csv_has_the_most_suspicious_and_says_so(monkeypatch, capsys):
+    table = pd.DataFrame({"instance": range(6), "label_confidence": [0.9, 0.1, 0.5, 0.3, 0.7, 0.2]})
+    assert apply_method.for_people(table) is table
+    monkeypatch.setattr(apply_method, "MOST_IN_CSV", 3)
+    assert apply_method.for_people(table).instance.tolist() == [1, 3, 5]
+    assert "has the 3 most suspicious of 6 candidates" in capsys.readouterr().err
+
+
+def test_a_large_output_is_left_to_dvc(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(track, "MOST_LOGGED", 10)
+    for name in ("large.parquet", "own.csv", "small.parquet"):
+        Path(name).write_text("x" * (5 if name == "small.parquet" else 11))
+    found = Locked({"large.parquet": "1", "small.parquet": "2"}, {}, {}, {})
+    given = ["large.parquet", "own.csv", "small.parquet"]
+    assert track.copied(given, found) == ["own.csv", "small.parquet"]
+    assert capsys.readouterr().err == "too large for MLflow, kept by DVC alone: large.parquet\n"
