@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy import sparse
@@ -49,6 +51,7 @@ ALONG = {  # how a case grows, and what of
 }
 QUICK = {"n": (300, 600), "q": (10, 20)}
 WORKERS = (1, 2, 4)
+CONFIDENCE = "confidence.npy"  # what the fit on this machine alone has found
 Figures = dict[str, float]
 
 
@@ -171,8 +174,44 @@ def fit(directory: Path) -> Figures:
     figures: Figures = {}
     with measured(figures):
         fitted = WSCPML(random_state=0).fit(X, candidates)
-    confidence = fitted.judged_.label_confidence
-    return figures | {"auc": auc(true, confidence[candidates.nonzero()])}
+    confidence = fitted.judged_.label_confidence[candidates.nonzero()]
+    np.save(directory / CONFIDENCE, confidence)
+    return figures | {"auc": auc(true, confidence)}
+
+
+def dask(workers: int) -> Callable[[Path], Figures]:
+    """Ours on a cluster on this machine, after `fit`."""
+
+    def run(directory: Path) -> Figures:
+        from distributed import Client, LocalCluster
+        from distributed.comm import tcp
+
+        from wscpml import WSCPML
+
+        X, candidates, _ = read(directory)
+        received, from_frames = 0, tcp.from_frames
+
+        async def counted(frames: Any, *args: Any, **options: Any) -> Any:
+            nonlocal received
+            received += sum(len(memoryview(each).cast("B")) for each in frames)
+            return await from_frames(frames, *args, **options)
+
+        figures: Figures = {}
+        before = processor()
+        with (
+            mock.patch.object(tcp, "from_frames", counted),
+            LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster),
+        ):
+            received = 0
+            with measured(figures):
+                fitted = WSCPML(random_state=0).fit(X, candidates)
+            figures["received_mb"] = received / 1e6
+        confidence = fitted.judged_.label_confidence[candidates.nonzero()]
+        figures["difference"] = float(abs(confidence - np.load(directory / CONFIDENCE)).max())
+        return figures | {"seconds": processor() - before}
+
+    return run
 
 
 def peer(name: str) -> Callable[[Path], Figures]:
@@ -237,15 +276,22 @@ CHILDREN: dict[str, Callable[[Path], Figures]] = {
     "rf": peer("rf"),
     "clean": clean,
     "predict": predict,
+    **{f"dask{workers}": dask(workers) for workers in WORKERS},
 }
 
 
 def in_child(name: str, directory: Path) -> Figures:
     """What one of `CHILDREN` finds in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.scale", "--child", name, str(directory)]
-    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # threads that wait would count
+    given = dict.fromkeys(["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"], "1")  # waiting would count
+    given["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | single
+        command,
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=os.environ | given,
     )
     found: Figures = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -263,9 +309,11 @@ def cases(quick: bool) -> Iterator[tuple[Problem, tuple[str, ...]]]:
         for value in values:
             want(replace(base, **{name: value}), "fit")
     if quick:
-        want(base, "fit", "lr", "rf", "clean", "predict")
+        want(base, "fit", "lr", "rf", "clean", "predict", "dask2")
     else:
         want(LARGE, "fit")
+        want(base, *(f"dask{workers}" for workers in WORKERS))
+        want(replace(base, n=2 * base.n), "dask2")
         want(BESIDE, "fit", "lr", "rf")
         want(LONG, "fit", "clean", "predict")
         want(MILLION, "clean", "predict")
@@ -292,6 +340,10 @@ def row(title: str, name: str, figures: Figures) -> str:
     more = f"{figures['auc']:7.3f}" if "auc" in figures else ""
     more += f"  {figures['page_mb']:.1f} MB of page" if "page_mb" in figures else ""
     more += f"  {figures['rows_per_second']:.0f} rows/s" if "rows_per_second" in figures else ""
+    if "received_mb" in figures:
+        more += (
+            f"  {figures['received_mb']:.1f} MB received, differs by {figures['difference']:.0e}"
+        )
     return (
         f"{title:22}{name:10}{figures['seconds']:9.1f}{figures['wall']:9.1f}"
         f"{figures['own_gb']:8.2f}{figures['mapped_gb']:8.2f}{more}"
@@ -312,6 +364,8 @@ def measure(problem: Problem, names: tuple[str, ...], known: Figures) -> Iterato
                 made = True
                 if name == "predict" and not (directory / "out/model").exists():
                     in_child("clean", directory)
+                if name.startswith("dask") and not (directory / CONFIDENCE).exists():
+                    in_child("fit", directory)
                 found = in_child(name, directory)
             print(row(problem.title, name, found), flush=True)
             yield {f"{prefix}{key}": value for key, value in found.items()}

@@ -83,6 +83,12 @@ def read_lists(
         row = int(np.argmax(codes == k)) + 1
         return UserError(f"{source}: row {row}, column {column.name!r}: {what}")
 
+    known: dict[str, str] = {}  # each label once, whatever number of rows has it
+
+    def taken(labels: Iterable[str]) -> list[str]:
+        stripped = (label.strip() for label in labels)
+        return [known.setdefault(label, label) for label in stripped if label]
+
     rows: list[Any] = [_listed(cell) for cell in cells]
     for k, (cell, found) in enumerate(zip(cells, rows, strict=True)):
         if found is None and not isinstance(cell, str):
@@ -90,22 +96,20 @@ def read_lists(
         if found and any(isinstance(each, (*LISTS, dict)) for each in found):
             raise refuse(k, "has a list within the list; a row has one list of labels")
         if found:
-            rows[k] = [str(each) for each in found if each is not None]
+            rows[k] = taken(str(each) for each in found if each is not None)
     written = [k for k, found in enumerate(rows) if found is None]
     texts = pd.Series([cells[k] for k in written], dtype=object)
     often = counts.iloc[written].reset_index(drop=True)
     separator, remarks = _separator(texts, often, separator, where, named)
     for k in written:
-        rows[k] = cells[k].split(separator)
+        rows[k] = taken(cells[k].split(separator))
     odd = texts[texts.str.strip().str[:1].isin(("[", "{"))] if len(texts) else texts
     if len(odd):
         remarks.append(
             f"{where}{int(often[odd.index].sum())} cells look like JSON and are no lists, such as "
             f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
         )
-    known: dict[str, str] = {}  # each label once, whatever number of rows has it
-    labels = [[known.setdefault(each, each) for each in _stripped(row)] for row in rows]
-    return Lists(codes, cells, labels, separator, remarks, source)
+    return Lists(codes, cells, rows, separator, remarks, source)
 
 
 def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:
@@ -160,10 +164,6 @@ def _separator(
         ]
     told = [f"{where}no cell has {given!r}, so each cell is one label"] if given else []
     return assumed, told
-
-
-def _stripped(labels: Iterable[str]) -> list[str]:
-    return [label for label in map(str.strip, labels) if label]
 
 
 def plain(label: str) -> str:
