@@ -3,6 +3,7 @@
 import sys
 
 from wscpml import artifacts
+from wscpml.errors import readable
 from wscpml.quality import decisions
 from wscpml.settings import Settings
 
@@ -15,7 +16,7 @@ def collect_decisions(settings: Settings) -> None:
     names = artifacts.read("data/prepared/names.json")
     table = decisions.read(path) if path else decisions.empty()
     for remark in decisions.remarks(table):
-        print(f"{path}: {remark}", file=sys.stderr)
+        print(readable(f"{path}: {remark}"), file=sys.stderr)
     decided = decisions.decided(table, names["instances"], names["labels"], str(path))
     artifacts.write("data/decided.parquet", decided.table(names["instances"], names["labels"]))
     artifacts.write("data/contradictions.csv", decisions.contradictions(table))

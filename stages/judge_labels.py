@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from wscpml import artifacts
+from wscpml.errors import readable
 from wscpml.quality import judging, queue
 from wscpml.randomness import streams
 from wscpml.settings import Settings
@@ -37,7 +38,7 @@ def judge_labels(settings: Settings) -> None:
     artifacts.write("models/wsc-pml/missing.npy", missing)
     artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, known))
     artifacts.write("models/wsc-pml/noise.json", noise)
-    print("\n".join(remarks))
+    print("\n".join(map(readable, remarks)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from wscpml.arrays import Array, to_dense
 from wscpml.datasets import files, own, splits
 from wscpml.datasets.dataset import check
 from wscpml.datasets.registry import REGISTRY
-from wscpml.errors import UserError
+from wscpml.errors import UserError, readable
 from wscpml.randomness import stream
 from wscpml.settings import Settings
 
@@ -30,7 +30,7 @@ def prepare(settings: Settings) -> None:
         )
         data = own.load(sources, lambda n: test_rows(settings, n))
     for warning in check(data, chosen.title):
-        print(warning, file=sys.stderr)
+        print(readable(warning), file=sys.stderr)
     given = {"truth": data.truth, "candidates": data.candidates, "votes": data.votes}
     given = {name: labels for name, labels in given.items() if labels is not None}
     names = {

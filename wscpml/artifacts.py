@@ -25,6 +25,7 @@ from wscpml import npy_files, temporaries
 from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError, reason
 from wscpml.limits import ask
+from wscpml.spreadsheets import table_as_meant, table_for_spreadsheets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,9 +177,10 @@ def _read_yaml(path: Path) -> Any:
 def _read_csv(path: Path) -> Any:
     import pandas as pd
 
-    return pd.read_csv(
+    found = pd.read_csv(
         io.StringIO(_whole_text(path)), keep_default_na=False, na_values=[""], dtype={"label": str}
     )
+    return table_as_meant(found)
 
 
 def _read_parquet(path: Path) -> Any:
@@ -202,7 +204,8 @@ def _write_npy(file: IO[bytes], array: Array | Blocks) -> None:
 def _write_csv(file: IO[bytes], table: "pd.DataFrame | Parts") -> None:
     parts = table.tables if isinstance(table, Parts) else [table]
     for number, part in enumerate(parts):
-        part.to_csv(file, index=False, header=number == 0, lineterminator="\n")
+        safe = table_for_spreadsheets(part)
+        safe.to_csv(file, index=False, header=number == 0, lineterminator="\n")
 
 
 def _write_parquet(file: IO[bytes], table: "pd.DataFrame | Parts") -> None:

@@ -27,8 +27,17 @@ def readable(text: str) -> str:
     """Text as one line for a terminal: what cannot be seen as its code, the middle left out."""
     if len(text) > MOST_CHARACTERS:
         text = f"{text[: MOST_CHARACTERS - END - 5]} ... {text[-END:]}"
-    found = UNPRINTABLE.sub(lambda each: ascii(each.group())[1:-1], text)
+    found = UNPRINTABLE.sub(_code, text)
     return found if len(found) <= MOST_CHARACTERS else readable(found)
+
+
+def visible(text: str) -> str:
+    """Text of several lines for a terminal: what cannot be seen as its code."""
+    return "\n".join(UNPRINTABLE.sub(_code, line) for line in text.split("\n"))
+
+
+def _code(character: re.Match[str]) -> str:
+    return ascii(character.group())[1:-1]
 
 
 def reason(error: BaseException) -> str:

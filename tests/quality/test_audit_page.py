@@ -295,3 +295,21 @@ def test_the_page_of_a_difference_is_filtered_by_change_and_by_label(browser, tm
     assert browser.find_elements(By.CSS_SELECTOR, "#table-instances select") == []
     assert browser.title == "then and now: which labels changed"
     assert [e for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_the_policy_of_the_page_lets_no_other_script_run_and_nothing_be_asked_for(page):
+    owned = """
+        const script = document.createElement("script");
+        script.textContent = "document.documentElement.dataset.owned = 1";
+        document.body.append(script);
+        const link = document.createElement("div");
+        link.setAttribute("onclick", "document.documentElement.dataset.owned = 2");
+        document.body.append(link);
+        link.click();
+        return document.documentElement.dataset.owned || "nothing";"""
+    assert page.browser.execute_script(owned) == "nothing"
+    asks = """
+        const done = arguments[0];
+        fetch("data:,x").then(() => done("fetched"), () => done("refused"));"""
+    assert page.browser.execute_async_script(asks) == "refused"
+    page.browser.get_log("browser")  # what was refused is told there, and is no mistake of ours

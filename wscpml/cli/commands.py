@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wscpml.datasets.dataset import Dataset, check
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
-from wscpml.errors import UserError
+from wscpml.errors import UserError, readable, visible
 
 MOST_TOLD = 3  # labels that are named
 
@@ -99,9 +99,9 @@ def describe(options: Namespace) -> None:
 
     data, warnings = _read(options)
     if not options.json:
-        print(description.describe(data))
+        print(visible(description.describe(data)))
         for warning in warnings:
-            print(f"warning: {warning}")
+            print(readable(f"warning: {warning}"))
         return
     constant = description._constant(data.features)
     summary = {
@@ -214,7 +214,7 @@ def review(options: Namespace) -> None:
         decisions.read(options.decisions)
         data, fitted, warnings = _fitted(options)
         for line in (*warnings, *fitted.remarks_):
-            print(line, file=sys.stderr)
+            print(readable(line), file=sys.stderr)
         X = data.compact_features
         assert data.candidates is not None
         candidates = tags.named_columns(data.candidates, data.instance_ids, data.label_names)
@@ -309,7 +309,7 @@ def import_decisions(options: Namespace) -> None:
     decisions.append(options.output, said[~known].to_dict("records"))
     whole = decisions.read(options.output)
     for remark in decisions.remarks(whole):
-        print(f"warning: {options.output}: {remark}", file=sys.stderr)
+        print(readable(f"warning: {options.output}: {remark}"), file=sys.stderr)
     summary = {
         "decisions": int((~known).sum()),
         "known_before": int(known.sum()),
@@ -556,7 +556,7 @@ def _tell_found(
     }
     if not options.json:
         for warning in warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+            print(readable(f"warning: {warning}"), file=sys.stderr)
     _tell(
         options,
         summary,
@@ -581,7 +581,7 @@ def _noisiest(rates: "pd.DataFrame") -> list[str]:
 
 
 def _tell(options: Namespace, result: Any, *lines: str) -> None:
-    print(json.dumps(result) if options.json else "\n".join(lines))
+    print(json.dumps(result) if options.json else visible("\n".join(lines)))
 
 
 def _sizes(data: Dataset) -> dict[str, int]:

@@ -25,6 +25,7 @@ from pyarrow import csv as arrow
 from wscpml.datasets.dataset import refuse_twice
 from wscpml.errors import UserError
 from wscpml.limits import TABLE_COLUMN, ask
+from wscpml.spreadsheets import MAYBE, as_meant
 
 csv.field_size_limit(2**31 - 1)  # a cell may be as long as the file
 
@@ -46,7 +47,7 @@ class _Layout:
     @property
     def names(self) -> list[str]:
         """The columns' names; one without is called by its place."""
-        return [name or f"column {j + 1}" for j, name in enumerate(self.header)]
+        return [as_meant(name) or f"column {j + 1}" for j, name in enumerate(self.header)]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -81,7 +82,7 @@ def read(path: Path, text: Collection[str] = (), length: int = 0) -> pd.DataFram
         found = _side_by_side(layout, text, 1 << 20)
     except pa.ArrowInvalid:  # words among the numbers, or a row longer than a block
         found = _typed(_all_as_text(layout), text, layout.separator)
-    return found.to_pandas(self_destruct=True)  # frees as it copies
+    return _meant(found).to_pandas(self_destruct=True)  # frees as it copies
 
 
 def parts(
@@ -95,7 +96,8 @@ def parts(
         try:
             for table in _rows_from(done, _stream(layout, columns, as_text, block, rows)):
                 for start in range(0, len(table), rows):
-                    yield _typed(table.slice(start, rows), text, layout.separator).to_pandas()
+                    part = _typed(table.slice(start, rows), text, layout.separator)
+                    yield _meant(part).to_pandas()
                 done += len(table)
             return
         except pa.ArrowInvalid as error:  # goes on as text, and then in larger blocks
@@ -103,6 +105,18 @@ def parts(
             if as_text is columns and not _count_even_rows(layout):
                 return
     raise failure
+
+
+def _meant(table: Any) -> Any:
+    """A table without the apostrophes that keep spreadsheets from taking text for formulas."""
+    for place, column in enumerate(table.columns):
+        if column.type != pa.string():
+            continue
+        written = compute.match_substring_regex(column, MAYBE)
+        if compute.any(compute.and_(written, compute.starts_with(column, "'"))).as_py():
+            cells = pa.array(map(as_meant, column.to_pylist()), pa.string())
+            table = table.set_column(place, table.column_names[place], cells)
+    return table
 
 
 def _layout(path: Path) -> _Layout:

@@ -22,6 +22,7 @@ from wscpml.arrays import EVEN_ODDS, Array, Matrix, values_at
 from wscpml.datasets.dataset import few
 from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
+from wscpml.spreadsheets import harmless
 
 COLUMNS = ("instance", "label", "decision", "reviewer", "time", "note")
 NEEDED = COLUMNS[:3]
@@ -352,7 +353,7 @@ def _after(file: Any, path: Path, rows: list[dict[str, str]]) -> bytes:
     )
     if not size:
         table.writeheader()
-    table.writerows(rows)
+    table.writerows({name: harmless(cell) for name, cell in row.items()} for row in rows)
     return ("" if whole_line else "\n").encode() + text.getvalue().encode()
 
 
