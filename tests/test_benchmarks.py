@@ -9,6 +9,7 @@ from benchmarks import (
     ROOT,
     agreement,
     defaults,
+    edges,
     engine,
     fit,
     label_noise,
@@ -175,6 +176,21 @@ def test_the_benchmark_of_votes_shows_that_they_help_and_that_empty_ones_do_not_
     assert with_votes > (1 + alone) / 2
     assert nothing > alone - 0.02
     assert "emotions uniform" in capsys.readouterr().out
+
+
+def test_at_the_edges_rare_tags_change_nothing_and_right_tags_are_left_alone(
+    quick, monkeypatch, capsys
+):
+    monkeypatch.setattr(judging, "TREES", 30)
+    monkeypatch.setattr(edges, "FEW", 200)
+    monkeypatch.setattr(edges, "RARE", (0, 3, 25))
+    figures = quick(edges)
+    assert {figures[f"{count} rare tags.change"] for count in (3, 25)} == {0}
+    assert figures["a second spelling.change"] < 0.05
+    assert figures["25 rare tags.recall"] == figures["0 rare tags.recall"] > 0.3
+    assert all(value <= 0.05 for key, value in figures.items() if key.endswith(".flagged"))
+    assert all(value == 1 for key, value in figures.items() if key.endswith(".sound"))
+    assert "2000, half of them once" in capsys.readouterr().out
 
 
 def test_a_measured_case_is_not_measured_again(quick, monkeypatch, small_set):
