@@ -24,7 +24,9 @@ def answers(truth, count, rng):
 
 def test_without_answers_nothing_changes(uneven):
     confidence, _ = uneven
-    right, apart = learning.set_right(confidence, confidence, np.ones((400, 8)), Decided.nothing())
+    right, apart = learning.set_right(
+        confidence, confidence, np.ones((400, 8)), Decided.nothing(), 1.0
+    )
     np.testing.assert_array_equal(right, confidence)
     assert apart == 0
 
@@ -32,7 +34,7 @@ def test_without_answers_nothing_changes(uneven):
 def test_a_hundred_answers_show_which_labels_are_overrated(uneven):
     confidence, truth = uneven
     decided = answers(truth, 100, np.random.default_rng(1))
-    right, apart = learning.set_right(confidence, confidence, np.ones(truth.shape), decided)
+    right, apart = learning.set_right(confidence, confidence, np.ones(truth.shape), decided, 1.0)
     assert apart > 0.6
     assert roc_auc_score(truth.ravel(), right.ravel()) > 0.03 + roc_auc_score(
         truth.ravel(), confidence.ravel()
@@ -46,7 +48,7 @@ def test_where_confidences_are_right_answers_hardly_change_them():
     confidence = rng.uniform(0.05, 0.95, (400, 8))
     truth = (rng.random((400, 8)) < confidence).astype(np.uint8)
     right, _ = learning.set_right(
-        confidence, confidence, np.ones(truth.shape), answers(truth, 300, rng)
+        confidence, confidence, np.ones(truth.shape), answers(truth, 300, rng), 1.0
     )
     before, after = (roc_auc_score(truth.ravel(), each.ravel()) for each in (confidence, right))
     assert after > before - 0.003
@@ -57,14 +59,16 @@ def test_a_label_without_answers_follows_the_others(uneven):
     confidence, truth = uneven
     rng = np.random.default_rng(3)
     decided = answers(truth[:, 4:7], 90, rng)  # all of labels that are overrated
-    right, _ = learning.set_right(confidence[:, 4:], confidence[:, 4:], np.ones((400, 4)), decided)
+    right, _ = learning.set_right(
+        confidence[:, 4:], confidence[:, 4:], np.ones((400, 4)), decided, 1.0
+    )
     assert right[:, 3].mean() < confidence[:, 7].mean() - 0.2
 
 
 def test_answers_of_one_kind_stay_finite():
     confidence = np.full((20, 2), 0.5)
     decided = Decided(np.arange(20), np.zeros(20, int), np.ones(20, bool))
-    right, _ = learning.set_right(confidence, confidence, np.ones((20, 2)), decided)
+    right, _ = learning.set_right(confidence, confidence, np.ones((20, 2)), decided, 1.0)
     assert np.isfinite(right).all()
     assert (right[:, 0] > 0.6).all()
     assert (right < 1).all()
@@ -75,5 +79,18 @@ def test_answers_on_labels_that_were_no_candidates_say_nothing_of_candidates(une
     candidates = np.ones(confidence.shape)
     candidates[:, 0] = 0
     decided = Decided(np.arange(50), np.zeros(50, int), np.ones(50, bool))
-    right, _ = learning.set_right(candidates * confidence, confidence, candidates, decided)
+    right, _ = learning.set_right(candidates * confidence, confidence, candidates, decided, 1.0)
     np.testing.assert_array_equal(right, candidates * confidence)
+
+
+def test_where_no_noise_was_seen_answers_may_turn_a_guess_round():
+    rng = np.random.default_rng(4)
+    confidence, chance = rng.uniform(0.5, 0.95, (2, 400, 8))
+    truth = (rng.random((400, 8)) < chance**3).astype(np.uint8)  # the guess has no part in it
+    decided = answers(truth, 200, rng)
+    seen, guessed = (
+        learning.set_right(confidence, chance, np.ones(truth.shape), decided, seen)[0]
+        for seen in (1.0, 0.0)
+    )
+    best, before = (roc_auc_score(truth.ravel(), each.ravel()) for each in (guessed, seen))
+    assert best > before + 0.05

@@ -219,7 +219,9 @@ def judge_by(
     for row, label, share in confusion.kept(model.confused):
         confidence[row, label] *= share
     confidence = _voted(confidence, votes)
-    confidence, apart_by_answers = learning.set_right(Y * confidence, chance, Y, answers)
+    confidence, apart_by_answers = learning.set_right(
+        Y * confidence, chance, Y, answers, model.seen
+    )
     found = _over_all_labels(
         candidates, live, confidence, model, tied, decided, apart_by_answers, votes is not None
     )
