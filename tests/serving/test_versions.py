@@ -14,7 +14,7 @@ import yaml
 from tests.serving.test_tracking import a_result
 from wscpml import artifacts, cli
 from wscpml.errors import UserError
-from wscpml.serving import tracking, versions
+from wscpml.serving import locks, tracking, versions
 from wscpml.serving.dvc_cache import digest
 
 OLD = [("007", "rock", 0.9), ("007", "jazz", 0.2), ("8", "rock", 0.6)]
@@ -62,7 +62,7 @@ class Results:
         (self.path / "data/own/songs.csv.dvc").write_text(yaml.safe_dump(note))
         settings = {"method": "pml-ni", "some": {"alpha": alpha}}
         settings["dataset"] = {"features": "data/own/songs.csv"}
-        apply = {"params": {"params.yaml": settings}, "outs": [self.keep(versions.TABLE)]}
+        apply = {"params": {versions.SETTINGS: settings}, "outs": [self.keep(versions.TABLE)]}
         stages = {
             "prepare": {
                 "params": {"metrics/code.json": {"stages.prepare": ["1"]}},
@@ -214,7 +214,7 @@ def test_a_run_is_compared_and_brought_back_to_the_byte(results, store, capsys, 
 
 
 def test_a_table_that_was_too_large_for_the_run_comes_from_the_cache(results, store, capsys):
-    kept = [Path(name) for name in (*versions.LOCKS, "params.yaml") if Path(name).exists()]
+    kept = [Path(name) for name in (*locks.LOCKS, "params.yaml") if Path(name).exists()]
     run_id = logged(results, files=kept)
     assert told(capsys, "diff", "v1", f"run:{run_id}")["flipped"] == 1
 
