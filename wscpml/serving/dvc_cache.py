@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterable
 from hashlib import md5
 from pathlib import Path
@@ -23,6 +24,8 @@ class Cache:
             raise UserError(told) from None
         try:
             self._repo = Repo(str(project))
+        except (OSError, sqlite3.Error) as error:  # DVC keeps notes in a file of SQLite's
+            raise UserError(f"{project.resolve()}: DVC cannot be used ({error})") from None
         except NotDvcRepoError:
             raise UserError(
                 f"{project.resolve()}: is no DVC project; run from the project's root"

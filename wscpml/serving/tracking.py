@@ -5,6 +5,7 @@
 
 import os
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -64,6 +65,14 @@ READ_AGAIN = "try again"
 RESULT = "wscpml.result"  # the tag with a result's identity
 MOST_WAITED = 300  # seconds for another process that uses the store
 SECONDS_TO_ANSWER, SLOWEST = 15, 100_000  # of a server; bytes a second that it takes at least
+FAILURES = (
+    MlflowException,
+    SQLAlchemyError,
+    sqlite3.Error,
+    CommandError,
+    ImportError,
+    OSError,
+)
 TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
 
 
@@ -465,7 +474,7 @@ def _failures_in_one_line(then: str = LOG_AGAIN) -> Iterator[None]:
     try:
         with _answers_in_time():
             yield
-    except (MlflowException, SQLAlchemyError, CommandError, ImportError, OSError) as error:
+    except FAILURES as error:
         address = store_uri()
         login = urlsplit(address).netloc.rpartition("@")[0]
         reason = " ".join(str(error).split()) or type(error).__name__
