@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import struct
+import subprocess
+import sys
 import time
 import zipfile
 import zlib
@@ -204,6 +206,8 @@ def test_json_that_is_nested_or_has_a_key_a_row_is_refused():
     refused("x.jsonl", rows.encode(), told="20,001 rows have 20,000 different keys")
     refused("x.jsonl", b'{"a": "' + b'\\"' * 1_000_000)
     refused("x.jsonl", b'{"a": "\xff"}\n')
+    for line in (b'null{"a": 1}', b'{"a": 1}null', b'[{"a": 1}]', b'"a"{"a": 1}', b"1"):
+        refused("x.jsonl", line + b'\n{"a": 2}\n', told="is not one object")
     text = json.dumps({"a": "[[" * 100, "tags": "b"}).encode()
     Path("x.jsonl").write_bytes(text + b"\n")
     assert table_files.read(Path("x.jsonl")).a.tolist() == ["[[" * 100]
@@ -272,6 +276,37 @@ def test_mat_files_are_what_scipy_reads(packed):
             assert found[name].dtype == known[name].dtype
 
 
+def test_a_sparse_matrix_with_far_too_many_rows_is_refused():
+    savemat("x.mat", {"data": MATRICES["sparse"]}, do_compression=False)
+    whole = Path("x.mat").read_bytes()
+    sides = struct.pack("<II", 2, 3)
+    refused("x.mat", whole.replace(sides, struct.pack("<II", 1 << 29, 3)), told="far too small")
+
+
+def test_what_parquet_says_of_a_column_does_not_end_the_process():
+    """A footer whose statistics do not fit: Arrow aborts where it is asked for them."""
+    parquet.write_table(pa.table({"tags": ["a", None], "x": [1, 2]}), "x.parquet")
+    whole = Path("x.parquet").read_bytes()
+    start = len(whole) - 8 - struct.unpack("<I", whole[-8:-4])[0]
+    code = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from wscpml.datasets import table_files
+from wscpml.errors import UserError
+whole, start = Path("x.parquet").read_bytes(), int(sys.argv[1])
+for place in range(start, start + 120):
+    for bit in (1, 4, 16):
+        changed = whole[place] ^ bit
+        Path("y.parquet").write_bytes(whole[:place] + bytes([changed]) + whole[place + 1 :])
+        with suppress(UserError):
+            table_files.read(Path("y.parquet"))
+print("alive")
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(start)], capture_output=True, text=True)
+    assert done.stdout == "alive\n", done.stderr
+
+
 @given(data=st.binary(max_size=300), place=st.integers(100, 600))
 def test_whatever_a_mat_file_holds_it_is_read_or_refused(tmp_path_factory, data, place):
     path = tmp_path_factory.mktemp("mat", numbered=True) / "x.mat"
@@ -303,3 +338,10 @@ def test_the_budget_is_what_is_said_or_half_of_what_is_free(monkeypatch):
             limits.budget()
     monkeypatch.delenv("WSCPML_MAX_MEMORY")
     assert 0 < limits.budget() < 1 << 50
+
+
+def test_lists_without_numbers_and_holes_are_left_out():
+    rows = [{"x": i, "empty": [] if i else None, "tags": "a"} for i in range(4)]
+    Path("x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = own.load(own.Sources(Path("x.jsonl"), tags="tags"))
+    assert data.features.shape == (4, 1)

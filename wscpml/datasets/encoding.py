@@ -272,7 +272,8 @@ class Vectors(Encoder):
         known = cells.notna().to_numpy()
         size = len(cells[known].iloc[0]) if known.any() else 0
         values = _lists(cells, found.name, size, place)[known]
-        return cls(found.name, values.sum(axis=0) / max(len(values), 1), not known.all())
+        holes = size > 0 and not known.all()
+        return cls(found.name, values.sum(axis=0) / max(len(values), 1), holes)
 
     @property
     def names(self) -> list[str]:
@@ -355,6 +356,8 @@ class Encoding:
                 kind = ENCODERS[state["role"]]
                 given = {name: state[name] for name in state if name != "role"}
                 given |= {name: arrays[f"{k}.{name}"] for name in kind.ARRAYS}
+                if not all(np.isfinite(given[name]).all() for name in kind.ARRAYS):
+                    raise ValueError("a weight is not a finite number")
                 encoders.append(kind(**given))
             found = cls(encoders)
             found(pd.DataFrame(None, range(1), found.columns, dtype=object), "an empty row")

@@ -13,7 +13,7 @@ import numpy as np
 
 from wscpml.arrays import Array, Matrix, compressed
 from wscpml.errors import UserError
-from wscpml.limits import ask
+from wscpml.limits import ask, ask_for_columns
 
 HEADER = 128  # bytes
 MATRIX, COMPRESSED = 14, 15  # types of elements
@@ -47,7 +47,7 @@ def read(path: Path) -> dict[str, Matrix | None]:
         if kind == COMPRESSED:
             kind, part = _unpacked(part, order, path)
         if kind == MATRIX:
-            name, matrix = _variable(part, order)
+            name, matrix = _variable(part, order, path)
             found[name] = matrix
         if len(found) > MOST_VARIABLES:
             raise ValueError(f"it has more than {MOST_VARIABLES} variables")
@@ -88,7 +88,7 @@ def _unpacked(packed: memoryview, order: str, path: Path) -> tuple[int, memoryvi
     return kind, memoryview(content)
 
 
-def _variable(content: memoryview, order: str) -> tuple[str, Matrix | None]:
+def _variable(content: memoryview, order: str, path: Path) -> tuple[str, Matrix | None]:
     parts = _elements(content, order)
     flags = _numbers(next(parts, None), order)
     shape = _numbers(next(parts, None), order).tolist()
@@ -100,6 +100,7 @@ def _variable(content: memoryview, order: str) -> tuple[str, Matrix | None]:
     if is_complex or not (kind == SPARSE or FIRST_DENSE <= kind <= LAST_DENSE):
         return called, None
     if kind == SPARSE:
+        ask_for_columns(max(shape, default=0), path)
         indices, indptr, data = (_numbers(next(parts, None), order) for _ in range(3))
         used = int(indptr[-1]) if len(indptr) else 0  # there may be room for more
         return called, compressed(data[:used], indices[:used], indptr, shape, by_columns=True)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ MOST_NESTED = 50  # levels of JSON
 JSON_TEXT = re.compile(
     rb'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))(\s*+:)?+', re.DOTALL
 )  # and if it is a key
+BETWEEN = np.isin(np.arange(256), list(b"} \t\r\n"))  # what may end an object or follow it
 STEPS = np.zeros(256, np.int64)
 STEPS[list(b"[{")], STEPS[list(b"]}")] = 1, -1
 
@@ -133,21 +135,17 @@ def parquet_tables(
 
     with ParquetFile(path, pre_buffer=False) as file:
         stored, schema = file.metadata, file.schema_arrow
+        columns_stored = [file.schema.column(j) for j in range(len(file.schema.names))]
+    # What a group says of a column is not asked: where it is wrong, Arrow ends the process.
     groups = [stored.row_group(i) for i in range(stored.num_row_groups)]
-    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
-    size = sum(max(each.total_uncompressed_size, 8 * each.num_values) for each in chunks)
-    size = max(size if rows is None else 0, 8 * min(stored.num_rows, rows or stored.num_rows))
+    size = sum(each.total_byte_size for each in groups) if rows is None else 0
+    size = max(size, 8 * min(stored.num_rows, rows or stored.num_rows) * stored.num_columns)
     size += stored.num_columns * TABLE_COLUMN
     ask(size, path, f"it has {stored.num_rows:,} rows and {stored.num_columns:,} columns")
-    texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY"]
-    worst = sum(each.num_values * each.total_uncompressed_size for each in texts)
-    names = {each.path_in_schema for each in texts} if worst > budget() else set()
-    if names and any("DELTA_BYTE_ARRAY" in each.encodings for each in texts):
-        raise UserError(
-            f"{path}: is stored by DELTA_BYTE_ARRAY, whose size cannot be known; store it by "
-            "another encoding"
-        )
-    with ParquetFile(path, pre_buffer=False, read_dictionary=list(names)) as file:
+    texts = [each.path for each in columns_stored if each.physical_type == "BYTE_ARRAY"]
+    worst = sum(each.num_rows * each.total_byte_size for each in groups)
+    names = texts if worst > budget() else []
+    with ParquetFile(path, pre_buffer=False, read_dictionary=names) as file:
         if rows is None:
             tables: Iterable[Any] = [file.read(columns)]
         else:
@@ -206,8 +204,12 @@ def _refuse_wild_json(path: Path) -> None:
         while block := file.read(PART) + file.readline():
             keys.update(text[1] for text in JSON_TEXT.finditer(block) if text[2])
             rows += block.count(b"\n")
-            signs = np.frombuffer(JSON_TEXT.sub(b"", block), np.uint8)
-            depth = max(depth, np.cumsum(STEPS[signs]).max(initial=0))
+            signs = np.frombuffer(JSON_TEXT.sub(b'"', block.removeprefix(BOM_UTF8)), np.uint8)
+            levels = np.cumsum(STEPS[signs])
+            depth = max(depth, levels.max(initial=0))
+            wild = (levels == 0) & ~BETWEEN[signs] | (levels == 1) & (signs == ord("["))
+            if wild.any():
+                raise ValueError("a line is not one object, in braces")
     if depth > MOST_NESTED:
         raise UserError(f"{path}: has values within values, {depth} deep; give each a column")
     size = path.stat().st_size + len(keys) * (TABLE_COLUMN + 16 * rows)
