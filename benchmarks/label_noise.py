@@ -216,8 +216,7 @@ def limit(given: Noisy, test: Array, truth: Array, Y: Array) -> float | None:
     some = np.sort(rng.choice(some, max(2, round(share * len(some))), replace=False))
     rows = composition.represent(given.X[some], FeatureSettings(), np.random.default_rng(0))
     labels = given.truth[some]
-    every = np.arange(len(some))
-    head = composition.closed_form(rows, labels, labels.astype(float), every).head
+    head = composition.closed_form(rows, labels, labels.astype(float)).head
     unseen = rows.feature_map(given.X[test])
     return benchmarks.precision(given.truth[test], head.predict_proba(unseen))
 

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from wscpml import blocks
 from wscpml.algorithm import composition, features
-from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.arrays import EVEN_ODDS, Matrix
 from wscpml.blocks import Engine
 from wscpml.datasets import tags
 from wscpml.datasets.columns import Role, all_numbers
@@ -107,6 +108,7 @@ class WSCPML(
     """
 
     TITLE = "WSC-PML"
+    SPARSE_LABELS = True
     SOURCE = "WSC-PML for practitioners"
 
     complete: bool = True
@@ -142,7 +144,7 @@ class WSCPML(
         self._given = None if probabilities is None else aligned(probabilities, *self._names)
         self._votes = None if votes is None else aligned(votes, *self._names, "votes")
         with one_blas_thread():
-            super().fit(X, y)
+            super().fit(X, tags.in_rows(y))
         noise = self.judged_.noise
         self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
         self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
@@ -155,8 +157,8 @@ class WSCPML(
         )
         return self
 
-    def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
-        self.decided_ = self._decided_of(len(candidates))
+    def _fit(self, X: Matrix, candidates: Matrix, rng: np.random.Generator) -> Matrix:
+        self.decided_ = self._decided_of(candidates.shape[0])
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
@@ -167,8 +169,8 @@ class WSCPML(
             return self._fit_in(engine, progress, X, candidates, random)
 
     def _fit_in(
-        self, engine: Engine, progress: Steps, X: Matrix, candidates: Array, random: Streams
-    ) -> Array:
+        self, engine: Engine, progress: Steps, X: Matrix, candidates: Matrix, random: Streams
+    ) -> Matrix:
         known = self.decided_.added_to(candidates)
         progress.begin("mapping the features")
         rows = replace(self._represented(X, random.anchors), engine=engine)
@@ -193,7 +195,8 @@ class WSCPML(
         self.judged_ = judging.judge(
             rows, candidates, random.judging, self.decided_, given, self.complete, votes
         )
-        F = self.decided_.settle(found.pseudo_labels.toarray())
+        F = found.pseudo_labels
+        F = self.decided_.settle(F if sparse.issparse(candidates) else F.toarray())
         progress.begin("training the classifier")
         self.head_ = composition.train(
             rows,
@@ -354,8 +357,10 @@ class WSCPML(
             raise ParameterError(f"X: must be a table with the columns that were fitted: {names}")
         return pd.DataFrame(self.encoding_(X, "X"), X.index, self.encoding_.names)
 
-    def _named(self, values: Array, instances: Any) -> Any:
-        return pd.DataFrame(values, instances, self.label_names_) if self._tables else values
+    def _named(self, values: Matrix, instances: Any) -> Any:
+        if not self._tables:
+            return values
+        return tags.named_columns(values, instances, self.label_names_)
 
 
 def _numbered(d: int) -> list[str]:

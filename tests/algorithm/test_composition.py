@@ -104,9 +104,11 @@ def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):
     monkeypatch.setattr(network, "START_ROWS", 30)
     rows, candidates = example
     fresh = replace(rows)
-    fitted = composition.closed_form(fresh, candidates, 1.0 * candidates, fresh.of_axes)
+    fitted = composition.closed_form(
+        fresh, candidates[fresh.of_axes], 1.0 * candidates[fresh.of_axes]
+    )
     assert len(fitted.left_out) == len(fresh.of_axes) < len(candidates)
-    every = composition.closed_form(fresh, candidates, 1.0 * candidates, np.arange(len(candidates)))
+    every = composition.closed_form(fresh, candidates, 1.0 * candidates)
     assert len(every.left_out) == len(candidates)
     even = composition.even_odds(fitted.head, fresh, fitted, 0.6 * candidates)
     assert 0 < even < 1

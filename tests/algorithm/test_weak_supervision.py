@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
+from scipy import sparse
 
-from wscpml.algorithm import weak_supervision
+from wscpml.algorithm import prototypes, weak_supervision
 
 X = np.array([[0.0], [1.0], [0.4]])
 POSITIVE, NEGATIVE = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
@@ -37,3 +39,20 @@ def test_a_label_that_every_row_has_is_trusted_and_one_that_none_has_stays_zero(
     positive, negative = np.vstack([X[:1], nothing]), np.vstack([nothing, X[:1]])
     B = weak_supervision.build(X, candidates, positive, negative, "adaptive")
     np.testing.assert_array_equal(B, [[1, 0]] * 3)
+
+
+@pytest.mark.parametrize("theta", ["adaptive", 0.3])
+def test_sparse_candidates_give_the_same_as_dense_ones(theta):
+    rng = np.random.default_rng(0)
+    X, candidates = rng.normal(size=(60, 3)), (rng.random((60, 5)) < 0.4).astype(np.uint8)
+    candidates[:, 4] = 1
+    candidates[0] = 1
+    candidates[1] = 0
+    few = sparse.csr_array(candidates)
+    dense, found = (prototypes.learn(X, each) for each in (candidates, few))
+    np.testing.assert_allclose(found.positive, dense.positive, atol=1e-12)
+    np.testing.assert_allclose(found.negative, dense.negative, atol=1e-12)
+    B = weak_supervision.build(X, few, *found, theta)
+    assert B.nnz == candidates.sum()
+    expected = weak_supervision.build(X, candidates, *dense, theta)
+    np.testing.assert_array_equal(B.toarray(), expected)

@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from tests.contract import small
 from wscpml.algorithm import composition, network
 from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
-from wscpml.quality import judging
+from wscpml.quality import forests, judging
 from wscpml.quality.decisions import Decided
 
 
@@ -284,3 +285,32 @@ def test_no_decisions_give_what_no_argument_gives(padded):
     found = judging.judge(rows, candidates, np.random.default_rng(0), nothing).label_confidence
     alone = judging.judge(rows, candidates, np.random.default_rng(0)).label_confidence
     assert found.tobytes() == alone.tobytes()
+
+
+def test_rows_beyond_the_sample_are_judged_as_well_and_sparse_labels_as_dense_ones(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 60)
+    X, truth, candidates = small(n=240)
+    whole = judged(X, candidates).label_confidence
+    monkeypatch.setattr(network, "START_ROWS", 120)
+    monkeypatch.setattr(judging, "ROWS_AT_ONCE", 50)
+    found = judged(X, candidates).label_confidence
+    assert not found[candidates == 0].any()
+    sparse_found = judged(X, sparse.csr_array(candidates)).label_confidence
+    np.testing.assert_array_equal(sparse_found.toarray(), found)
+    assert sparse_found.nnz == candidates.sum()
+    true = truth[candidates == 1]
+    ours, all_at_once = (roc_auc_score(true, each[candidates == 1]) for each in (found, whole))
+    assert ours > all_at_once - 0.05
+
+
+def test_many_labels_split_by_sums_and_leaves_have_their_means():
+    rng = np.random.default_rng(0)
+    X, targets = rng.normal(size=(80, 4)), (rng.random((80, 100)) < 0.05).astype(float)
+    forest, unseen = forests.grow(X, targets, seed=0, trees=20, leaf=3)
+    assert unseen.shape == forest.predict(X).shape == targets.shape
+    leaf = forest.leaves(X)[:, 0]
+    assert forest.means[leaf[0]].sum() <= targets.sum(axis=1).max()
+    seen, left_out = (
+        np.corrcoef(each.ravel(), targets.ravel())[0, 1] for each in (forest.predict(X), unseen)
+    )
+    assert seen > left_out + 0.2

@@ -15,13 +15,14 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from wscpml.algorithm import clustering, features, network, prototypes, ridge, weak_supervision
 from wscpml.algorithm.clustering import Clustering
 from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network, Problem, Progress
 from wscpml.algorithm.ridge import Ridge
-from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_unit_interval
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_dense, to_unit_interval
 from wscpml.blocks import Engine
 from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.parameters import (
@@ -36,6 +37,7 @@ from wscpml.parameters import (
 Head = Network | Ridge
 Room = Callable[[tuple[int, int]], Array]
 NEVER_SURE = 0.002  # a threshold is at least so far from 0 and 1
+MOST_PAIRS = 4_000_000  # rows times labels that a threshold is found on, of evenly spaced rows
 BELIEVES = 0.6  # weight of label confidences from which candidates do not tell a good ranking
 
 
@@ -103,7 +105,7 @@ def scaled_by(feature_map: FeatureMap, X: Matrix) -> Matrix:
     return X.changed(feature_map.scale) if isinstance(X, Rows) else feature_map.scale(X)
 
 
-def supervise(scaled: Matrix, candidates: Array, settings: WeakSupervisionSettings) -> Array:
+def supervise(scaled: Matrix, candidates: Matrix, settings: WeakSupervisionSettings) -> Matrix:
     """The weak supervision B ``(n, q)`` by the prototypes of the candidates."""
     return weak_supervision.build(
         scaled, candidates, *prototypes.learn(scaled, candidates), settings.theta
@@ -112,8 +114,8 @@ def supervise(scaled: Matrix, candidates: Array, settings: WeakSupervisionSettin
 
 def cluster(
     scaled: Matrix,
-    candidates: Array,
-    B: Array,
+    candidates: Matrix,
+    B: Matrix,
     settings: ClusteringSettings,
     device: str = "cpu",
     progress: Progress = iter,
@@ -126,9 +128,9 @@ def cluster(
 
 def train(
     rows: TrainingRows,
-    candidates: Array,
-    pseudo_labels: Array,
-    label_confidence: Array,
+    candidates: Matrix,
+    pseudo_labels: Matrix,
+    label_confidence: Matrix,
     weight: float,
     settings: ClassifierSettings,
     rng: np.random.Generator,
@@ -141,33 +143,43 @@ def train(
     the label confidences, by their weight, and its probabilities are shifted: even odds are then
     where the fewest errors are to be expected. What it learns is compared by how it ranks the
     candidates; but where these are too noisy for that, by the weight, those that are believed.
+    Of very many rows a network is trained on those that the axes are of.
     """
-    shifts = settings.labels == "cleaned"
-    labels = cleaned(label_confidence, candidates, weight) if shifts else pseudo_labels
+    shifts, everyone = settings.labels == "cleaned", settings.kind == "kernel_ridge"
+    n = candidates.shape[0]
+    chosen = np.arange(n) if everyone else rows.of_axes
+    known, F, confidence = (
+        to_dense(each if len(chosen) == n else each[chosen])
+        for each in (candidates, pseudo_labels, label_confidence)
+    )
+    labels = cleaned(confidence, known, weight) if shifts else F
     targets = labels.astype(np.float64)
-    ranked = candidates
-    if shifts and weight > BELIEVES:
-        ranked = candidates * (label_confidence >= EVEN_ODDS)
-    if settings.kind == "kernel_ridge":
-        fitted = closed_form(rows, ranked, targets, np.arange(len(targets)))
+    ranked = known * (confidence >= EVEN_ODDS) if shifts and weight > BELIEVES else known
+    fitted = closed_form(rows, ranked, targets)
+    if everyone:
         trained = TrainedHead(fitted.head, fitted.course, fitted)
     else:
-        fitted = closed_form(rows, ranked, targets, rows.of_axes)
-        chosen = part_of(settings, NetworkSettings)
-        trained = train_network(rows, ranked, targets, chosen, rng, fitted, device, progress)
+        settled = part_of(settings, NetworkSettings)
+        trained = train_network(rows, ranked, targets, settled, rng, fitted, device, progress)
     if not shifts:
         return trained
-    threshold = even_odds(trained.head, rows, fitted, label_confidence)
+    threshold = even_odds(trained.head, rows, fitted, confidence)
     shifted = trained.head.with_even_odds_at(threshold)
     return TrainedHead(shifted, trained.course, fitted)
 
 
-def cleaned(label_confidence: Array, candidates: Array, weight: float) -> Array:
+def cleaned(label_confidence: Matrix, candidates: Matrix, weight: float) -> Matrix:
     """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1.
 
     What is known to be false, with a label confidence of 0, is so at every weight. Labels that are
-    no candidates, but may be true, are learned as they are.
+    no candidates, but may be true, are learned as they are. Sparse label confidences are those of
+    the candidates alone.
     """
+    if sparse.issparse(label_confidence):
+        found = label_confidence.copy()
+        found.data = (found.data > 0) * found.data**weight
+        return found
+    candidates = to_dense(candidates)
     of_candidates = candidates * (label_confidence > 0) * label_confidence**weight
     return np.where(candidates == 1, of_candidates, label_confidence)
 
@@ -182,53 +194,54 @@ def train_network(
     device: str = "cpu",
     progress: Progress = iter,
 ) -> TrainedHead:
-    """Train a network on targets ``(n, q)``; the closed form that it starts from may be there."""
-    problem = Problem(rows.mapped, candidates, targets, rng, rows.axes, fitted)
+    """Train a network on targets ``(n, q)`` of the rows that the axes are of.
+
+    The closed form that it starts from may be there.
+    """
+    problem = Problem(rows.sampled, candidates, targets, rng, rows.axes, fitted)
     ((head, course),) = network.fit_all(
         [problem], **asdict(settings), device=device, progress=progress
     )
     return TrainedHead(head, course, fitted)
 
 
-def closed_form(rows: TrainingRows, candidates: Array, targets: Array, chosen: Array) -> ridge.Fit:
-    """Kernel ridge regression on some rows: on those of the axes nothing is factorised anew."""
-    if len(chosen) == len(rows.of_axes):
-        return rows.axes.fit(candidates[chosen], targets[chosen])
-    return ridge.fit(rows.mapped[chosen], candidates[chosen], targets[chosen])
+def closed_form(rows: TrainingRows, candidates: Array, targets: Array) -> ridge.Fit:
+    """Kernel ridge regression on all rows, or on those of the axes: then nothing is factorised."""
+    if len(targets) == len(rows.of_axes):
+        return rows.axes.fit(candidates, targets)
+    return ridge.fit(rows.mapped, candidates, targets)
 
 
 def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidence: Array) -> float:
     """The probability from which a trained classifier should predict a label.
 
-    It is too sure of rows that it was trained on. So the closed form on the same labels finds the
+    Label confidences ``(m, q)`` are of the rows that the closed form was fitted to. A classifier is
+    too sure of rows that it was trained on. So the closed form on the same labels finds the
     threshold on rows that it leaves out, and the classifier takes the probability that has the
     same rank among its own.
     """
-    chosen = _fitted_rows(rows, fitted, len(label_confidence))
-    found = threshold(to_unit_interval(fitted.left_out), label_confidence[chosen])
+    some = slice(None, None, -(-label_confidence.size // MOST_PAIRS))
+    found = threshold(to_unit_interval(fitted.left_out[some]), label_confidence[some])
     if found is None:
         return EVEN_ODDS
+    mapped = rows.sampled if len(rows.of_axes) == len(fitted.left_out) else rows.mapped
     theirs, ours = (
-        np.sort(each.predict_proba(rows.mapped[chosen]), axis=None) for each in (fitted.head, head)
+        np.sort(each.predict_proba(mapped[some]), axis=None) for each in (fitted.head, head)
     )
     return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
 
 
 def left_out_average_precision(
-    rows: TrainingRows, fitted: ridge.Fit, candidates: Array
+    rows: TrainingRows, fitted: ridge.Fit, candidates: Matrix
 ) -> float | None:
     """How well predictions for rows that are left out rank the candidates ``(n, q)`` of each.
 
     It needs no truth. None where no row can be ranked.
     """
-    Y = candidates[_fitted_rows(rows, fitted, len(candidates))]
+    n = candidates.shape[0]
+    Y = to_dense(candidates[slice(None) if len(fitted.left_out) == n else rows.of_axes])
     ranked = rankable(Y)
     return average_precision(Y[ranked], fitted.left_out[ranked]) if ranked.any() else None
-
-
-def _fitted_rows(rows: TrainingRows, fitted: ridge.Fit, n: int) -> Array | slice:
-    """Which of all n rows the closed form was fitted to."""
-    return slice(None) if len(fitted.left_out) == n else rows.of_axes
 
 
 def threshold(scores: Array, label_confidence: Array) -> float | None:

@@ -32,6 +32,7 @@ NEWTON_STEPS, BINS = 12, 600  # that calibrate the closed form's scores
 OTHERS = 1.0  # size of the other units' random inputs
 WORTH = 0.005  # share of the validation loss that more epochs have to win; less is its noise
 START_ROWS = 20_000  # that the closed form is solved on at most
+TRIED_PAIRS, TRIED_LABELS = 4_000_000, 100  # rows times labels from which a few tell when to stop
 UNITS, NETWORKS = 512, 5  # hidden units and networks of a part, at most: parts run side by side
 ROWS_AT_ONCE = 4096  # where nothing is learned
 TINY = 1e-30
@@ -56,6 +57,17 @@ class Network:
             hidden = hidden.reshape(-1, *self.output_weight.shape)
             logits[rows] = np.einsum("nqh,qh->nq", hidden, self.output_weight) + self.output_bias
         return 0.5 + 0.5 * np.tanh(0.5 * logits)  # the sigmoid, without overflow
+
+    def of_labels(self, labels: Array | slice) -> "Network":
+        """The same of some labels."""
+        q, width = self.output_weight.shape
+        hidden = self.hidden_weight.reshape(-1, q, width)[:, labels]
+        return Network(
+            hidden.reshape(len(hidden), -1),
+            self.hidden_bias.reshape(q, width)[labels].ravel(),
+            self.output_weight[labels],
+            self.output_bias[labels],
+        )
 
     def with_even_odds_at(self, probability: float) -> "Network":
         """The same network, its logits shifted so that this probability becomes a half."""
@@ -104,7 +116,8 @@ def fit_all(
 
     First without a held-out share of the rows: the hybrid loss of those rows, measured on their
     pseudo-labels and candidates, tells after how many epochs to stop. Then on all rows, for as
-    many. The learning rate goes up and down once over `max_epochs`.
+    many. The learning rate goes up and down once over `max_epochs`. Of very many rows and labels, a
+    few labels tell it.
 
     The losses' `attrs["candidate_precision"]` says how well the closed form, which starts the
     network, ranks the candidates of rows that it is not fitted to: their average precision.
@@ -117,7 +130,7 @@ def fit_all(
     splits = [_split(problem, validation_share) for problem in problems]
     held_out, training, everything = (list(rows) for rows in zip(*splits, strict=True))
 
-    def begin(rows: list[Array], starts: list[Network]) -> _Training:
+    def begin(problems: list[Problem], rows: list[Array], starts: list[Network]) -> _Training:
         streams = [problem.rng.spawn(1)[0] for problem in problems]
         rates = (learning_rate, weight_decay)
         return _Training(problems, rows, starts, streams, rates, batch_size, max_epochs, where)
@@ -126,11 +139,13 @@ def fit_all(
         streams = [problem.rng.spawn(1)[0] for problem in problems]
         found = run(partial(_starts, width=width), problems, held_out, streams)
         first, last, precisions = (list(parts) for parts in zip(*found, strict=True))
-        trial = begin(training, first)
+        some = _tried_labels(problems)
+        tried = [_of_labels(problem, some) for problem in problems]
+        trial = begin(tried, training, [network.of_labels(some) for network in first])
         epochs, courses = _epochs_that_pay(
             run, trial, training, held_out, progress(range(max_epochs + 1)), patience
         )
-        final = begin(everything, last)
+        final = begin(problems, everything, last)
         networks = _trained_for(run, final, epochs, progress)
     for course, precision in zip(courses, precisions, strict=True):
         course.attrs["candidate_precision"] = precision
@@ -190,6 +205,18 @@ def _split(problem: Problem, share: float) -> tuple[Array, Array, Array]:
     order = problem.rng.permutation(n)
     held_out = min(max(1, round(share * n)), n - 1)
     return np.sort(order[:held_out]), np.sort(order[held_out:]), np.arange(n)
+
+
+def _tried_labels(problems: Sequence[Problem]) -> slice:
+    """The labels that tell when to stop: all, or evenly spaced ones of very many pairs."""
+    n, q = problems[0].candidates.shape
+    few = -(-q // TRIED_LABELS) if n * q > TRIED_PAIRS else 1
+    return slice(None, None, few)
+
+
+def _of_labels(problem: Problem, labels: slice) -> Problem:
+    candidates, targets = (m[:, labels] for m in (problem.candidates, problem.pseudo_labels))
+    return replace(problem, candidates=candidates, pseudo_labels=targets)
 
 
 def principal_axes(X: Array) -> ridge.Axes:

@@ -247,6 +247,17 @@ def as_table(y: Any, index: Any) -> Any:
     return named_columns(matrix, rows, names)
 
 
+def in_rows(y: Any) -> Any:
+    """Labels as they are; of a table of sparse columns a sparse matrix."""
+    return sparse.csr_array(y.sparse.to_coo()) if _has_sparse_columns(y) else y
+
+
+def _has_sparse_columns(y: Any) -> bool:
+    return isinstance(y, pd.DataFrame) and all(
+        isinstance(kind, pd.SparseDtype) for kind in y.dtypes
+    )
+
+
 def named_columns(labels: Matrix, rows: Any, names: list[str]) -> pd.DataFrame:
     """Labels as a table of 0 and 1, whose columns are sparse if they are."""
     if sparse.issparse(labels):
@@ -279,6 +290,8 @@ def _cells(y: Any) -> "pd.Series[Any] | None":
 
 def _zero_one(y: Any) -> Any:
     """-1 and 1 as 0 and 1, where that is what a matrix has."""
+    if _has_sparse_columns(y):
+        return y
     values = y.to_numpy() if isinstance(y, pd.DataFrame) else y
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "if":
         return y

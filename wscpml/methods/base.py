@@ -14,6 +14,7 @@ from wscpml.algorithm import composition, features
 from wscpml.algorithm.composition import Head, TrainingRows
 from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, to_dense
+from wscpml.datasets.dataset import lean
 from wscpml.parameters import FeatureSettings, check_estimator, part_of
 
 
@@ -48,12 +49,13 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     SCALING: ClassVar[str] = "minmax"
     FEWEST_ROWS: ClassVar[int] = 1
     NEEDS_TRUTH: ClassVar[bool] = False  # whether `fit` is to be given the truth for candidates
+    SPARSE_LABELS: ClassVar[bool] = False  # whether `_fit` takes very many candidates as CSR
     OWN_RULE: ClassVar[bool] = False  # whether `_choose` is other than a threshold
 
     random_state: Any
 
     @abstractmethod
-    def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
+    def _fit(self, X: Matrix, candidates: Matrix, rng: np.random.Generator) -> Matrix:
         """Fit to scaled features ``(n, d)`` and candidates ``(n, q)``; returns pseudo-labels."""
 
     @abstractmethod
@@ -109,9 +111,14 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.fit(X, y)
         return [Scored({}, self.predict_proba(rest), self.predict(rest), None)]
 
-    def _encoded(self, y: Any) -> Array:
+    def _encoded(self, y: Any) -> Matrix:
         """Candidates as 0/1 uint8 ``(n, q)``, and what they were called."""
-        y = to_dense(y)
+        y = lean(y) if self.SPARSE_LABELS and sparse.issparse(y) else to_dense(y)
+        if sparse.issparse(y):
+            if not np.isin(y.data, (0, 1)).all():
+                raise ValueError("Unknown label type: candidates must be 0 or 1")
+            self.binary_, self.classes_ = False, np.arange(y.shape[1])
+            return sparse.csr_array(y, dtype=np.uint8)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.binary_ = y.ndim == 1

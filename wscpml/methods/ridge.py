@@ -25,7 +25,7 @@ class KernelRidge(OnKernelFeatures, FeatureSettings):
     random_state: Any = None
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
-        rows, every = self._represented(X, rng), np.arange(len(candidates))
-        fitted = composition.closed_form(rows, candidates, candidates.astype(float), every)
+        rows = self._represented(X, rng)
+        fitted = composition.closed_form(rows, candidates, candidates.astype(float))
         self.head_ = fitted.head
         return np.clip(fitted.left_out, 0, 1) * candidates

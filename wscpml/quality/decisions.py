@@ -118,11 +118,21 @@ def _with_values(matrix: Matrix, row: Array, label: Array, values: Any) -> Matri
     changed = matrix.copy()
     if not len(row):
         return changed
-    if sparse.issparse(changed):
-        changed = changed.tolil()
+    if not sparse.issparse(changed):
         changed[row, label] = values
-        return sparse.csr_array(changed)
-    changed[row, label] = values
+        return changed
+    values = np.broadcast_to(values, row.shape)
+    changed.sort_indices()
+    there = np.repeat(np.arange(changed.shape[0]), np.diff(changed.indptr)) * changed.shape[1]
+    there, asked = there + changed.indices, row.astype(np.int64) * changed.shape[1] + label
+    place = np.minimum(np.searchsorted(there, asked), max(len(there) - 1, 0))
+    known = there[place] == asked if len(there) else np.zeros(len(asked), bool)
+    changed.data[place[known]] = values[known]
+    new = ~known & (values != 0)
+    if new.any():
+        more = (values[new].astype(changed.dtype), (row[new], label[new]))
+        changed = sparse.csr_array(changed + sparse.csr_array(more, shape=changed.shape))
+        changed.sort_indices()
     return changed
 
 
