@@ -371,6 +371,19 @@ def test_probabilities_of_ones_own_model_are_matched_by_id_and_label(songs):
     )
 
 
+def test_variants_are_merged_in_probabilities_too(songs):
+    _, candidates, _ = songs
+    scores = own_scores(candidates)
+    scores.to_parquet("oof.parquet")
+    command = ["clean", *SONGS, *QUICK, "--merge-variants", "--probabilities"]
+    main([*command, "oof.parquet", "-o", "out.csv"])
+    first = sorted(LABELS)[0]
+    spelt = scores.rename(columns={first: f" {first.upper()}"}).assign(**{first: 0.1})
+    spelt.to_parquet("spelt.parquet")
+    main([*command, "spelt.parquet", "-o", "again.csv"])
+    assert Path("again.csv").read_text() == Path("out.csv").read_text()
+
+
 def test_a_mistake_in_probabilities_is_one_line_and_nothing_is_written(songs):
     right = own_scores(songs[1])
     command = ["clean", *SONGS, *QUICK, "-o", "out.csv", "--probabilities", "oof.csv"]

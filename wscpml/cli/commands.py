@@ -454,7 +454,7 @@ def _probabilities(options: Namespace, data: Dataset) -> Any:
     """What a model of the person's own says of the candidates, ``(n, q)``, if anything."""
     import pandas as pd
 
-    from wscpml.datasets import table_files
+    from wscpml.datasets import table_files, tags
     from wscpml.quality import given
 
     path = getattr(options, "probabilities", None)
@@ -472,6 +472,11 @@ def _probabilities(options: Namespace, data: Dataset) -> Any:
         table.index = table.index.map(str)
     elif len(table) == len(rows):
         table.index = rows
+    if options.merge_variants:
+        known = data.label_names + (data.unjudged.label_names if data.unjudged else [])
+        spelt = {tags.plain(name): name for name in known}
+        table.columns = [spelt.get(tags.plain(name), name) for name in map(str, table)]
+        table = table.T.groupby(level=0, sort=False).max().T
     if data.unjudged is not None:
         table = table.drop(columns=data.unjudged.label_names, errors="ignore")
     door, labels = f"{path}: --probabilities", pd.Index(data.label_names)
