@@ -12,7 +12,7 @@ with false candidates among them, and measures in a process of its own for each 
                scheduler and client over the network, and how far confidences are from local ones
 
 Memory is that of the process at its peak: its own, and what it has mapped of files. What FILE has
-is not measured again, so a run that was stopped goes on. `--quick`: small problems.
+is not measured again, so a run that was stopped goes on. `--quick`: small problems, no cluster.
 """
 
 import argparse
@@ -309,7 +309,7 @@ def cases(quick: bool) -> Iterator[tuple[Problem, tuple[str, ...]]]:
         for value in values:
             want(replace(base, **{name: value}), "fit")
     if quick:
-        want(base, "fit", "lr", "rf", "clean", "predict", "dask2")
+        want(base, "fit", "lr", "rf", "clean", "predict")
     else:
         want(LARGE, "fit")
         want(base, *(f"dask{workers}" for workers in WORKERS))

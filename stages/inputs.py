@@ -10,6 +10,7 @@ from wscpml import artifacts
 from wscpml.algorithm.composition import TrainingRows
 from wscpml.algorithm.features import FeatureMap
 from wscpml.arrays import Array, Matrix, Rows
+from wscpml.blocks import Engine
 from wscpml.datasets.encoding import Encoding
 from wscpml.errors import UserError
 from wscpml.quality import decisions
@@ -55,9 +56,9 @@ def feature_map() -> FeatureMap:
     return FeatureMap.from_arrays(artifacts.read("data/prototypes/feature_map.npz"))
 
 
-def training_rows() -> TrainingRows:
+def training_rows(engine: Engine | None = None) -> TrainingRows:
     """The features of the training rows as the steps of the method take them."""
-    return TrainingRows(feature_map(), scaled_features(), artifacts.scratch)
+    return TrainingRows(feature_map(), scaled_features(), artifacts.scratch, engine or Engine())
 
 
 def scaled_features() -> Matrix:

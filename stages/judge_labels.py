@@ -1,10 +1,11 @@
 """Judge every candidate: how likely it is to be true."""
 
+import sys
 from typing import Any
 
 import numpy as np
 
-from wscpml import artifacts
+from wscpml import artifacts, blocks
 from wscpml.errors import readable
 from wscpml.quality import judging, queue
 from wscpml.randomness import streams
@@ -20,18 +21,23 @@ def judge_labels(settings: Settings) -> None:
     has the share of them that we agree with when we know of none. How likely each other label is to
     be missing has no rows if candidates are complete.
     """
-    rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
+    candidates, decided = inputs.candidates("train"), inputs.decided()
     evidence: dict[str, Any] = {
         "complete": settings.dataset.complete,
         "votes": inputs.votes("train"),
     }
-    judged = judging.judge(rows, candidates, streams(settings.seed).judging, decided, **evidence)
+    before = None
+    with blocks.engine(settings.memory, settings.scheduler, sys.stderr.isatty()) as engine:
+        rows, random = inputs.training_rows(engine), streams(settings.seed)
+        judged = judging.judge(rows, candidates, random.judging, decided, **evidence)
+        if len(decided.row):
+            random = streams(settings.seed)
+            before = judging.judge(rows, candidates, random.judging, **evidence)
     known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
     remarks = judged.noise.told(names) + queue.told(known, decided, names)
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
-    if len(decided.row):
-        before = judging.judge(rows, candidates, streams(settings.seed).judging, **evidence)
+    if before:
         noise["agreement"] = decided.agreement(candidates, before.label_confidence)
     artifacts.write("models/wsc-pml/label_confidence.npy", judged.label_confidence[known == 1])
     missing = np.zeros((0, len(names))) if judged.missing is None else judged.missing

@@ -115,7 +115,8 @@ def test_the_committed_settings_are_the_defaults(params):
             assert defaults.pop(key) == value
     assert defaults.pop("complete") == params["dataset"]["complete"]
     not_of_the_method = {"random_state": None, "columns": None, "verbose": False}
-    assert defaults == {"device": params["device"], **not_of_the_method}
+    here = {name: params[name] for name in ("device", "memory", "scheduler")}
+    assert defaults == here | not_of_the_method
 
 
 def test_whether_candidates_are_complete_is_for_the_estimator_too(tmp_path, params):
@@ -128,6 +129,12 @@ def test_whether_candidates_are_complete_is_for_the_estimator_too(tmp_path, para
     assert mistakes(tmp_path, params) == ["dataset.complete: must be true or false, got 'perhaps'"]
     with pytest.raises(UserError, match="^complete='perhaps': must be true or false"):
         WSCPML(**settings.for_estimator(path, [])).fit(np.eye(4), np.eye(4))
+
+
+@pytest.mark.parametrize("memory", ["much", "0 GB", True, None])
+def test_memory_is_an_amount_or_auto(memory):
+    with pytest.raises(UserError, match=f"^memory={memory!r}: must be"):
+        WSCPML(memory=memory).fit(np.eye(4), np.eye(4))
 
 
 def test_a_number_as_dvc_writes_it_is_read_as_a_number(tmp_path, params):
@@ -223,7 +230,8 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
             (
                 wrong,
                 f"--set {wrong}: must be KEY=VALUE, with a key such as classifier.kind; known are "
-                "seed, device, features, weak_supervision, clustering, classifier",
+                "seed, device, memory, scheduler, features, weak_supervision, clustering, "
+                "classifier",
             )
             for wrong in ("classifier.kind", "dataset.name=yeast", "seed.x=1")
         ],

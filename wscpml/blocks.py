@@ -24,6 +24,7 @@ from wscpml.arrays import Array
 from wscpml.devices import cores, one_blas_thread
 from wscpml.errors import UserError
 
+AUTO = "auto"
 SHARE = 0.5  # of the memory that is free, which blocks may take where nobody says how much
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SECONDS = 2  # that a pass may take without a word
@@ -38,6 +39,11 @@ def parsed(memory: str | float) -> int:
     if not found or float(found[1]) <= 0:
         raise ValueError("must be an amount of memory such as 4 GB, or auto")
     return int(float(found[1]) * UNITS[(found[2] or "").upper()])
+
+
+def budget(memory: str | float) -> int | None:
+    """What `parsed` says of an amount of memory; None, a share of what is free, for `auto`."""
+    return None if memory == AUTO else parsed(memory)
 
 
 def told(size: float) -> str:
@@ -215,17 +221,17 @@ def _done(work: Callable[[slice], T], block: slice) -> T:
 
 @contextmanager
 def engine(
-    memory: int | None = None, scheduler: str | None = None, shown: bool = False
+    memory: str | float = AUTO, scheduler: str | None = None, shown: bool = False
 ) -> Iterator[Engine]:
     """An engine for a while: on the cluster of a scheduler's address, or of the `Client` in use."""
     client, ours = _client(scheduler)
     if client is None:
-        yield Engine(memory, shown=shown)
+        yield Engine(budget(memory), shown=shown)
         return
     try:
         _refuse_other_versions(client)
         with TemporaryDirectory(prefix=".wscpml-", dir=".") as directory:
-            yield Engine(memory, client, Path(directory).absolute(), shown)
+            yield Engine(budget(memory), client, Path(directory).absolute(), shown)
     finally:
         if ours:
             client.close()

@@ -1,6 +1,6 @@
 """WSCPML: noisy labels in; which of them are wrong, and a model that ignores those, out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,8 +9,10 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from wscpml import blocks
 from wscpml.algorithm import composition, features
 from wscpml.arrays import EVEN_ODDS, Matrix
+from wscpml.blocks import Engine
 from wscpml.datasets import tags
 from wscpml.datasets.columns import Role, all_numbers
 from wscpml.datasets.dataset import few
@@ -19,10 +21,12 @@ from wscpml.datasets.own import in_python
 from wscpml.devices import one_blas_thread
 from wscpml.methods.base import OnKernelFeatures
 from wscpml.parameters import (
+    Address,
     ClassifierSettings,
     ClusteringSettings,
     Device,
     FeatureSettings,
+    Memory,
     ParameterError,
     WeakSupervisionSettings,
     check_estimator,
@@ -71,6 +75,13 @@ class WSCPML(
         "text", "category", "date", or "ignore".
     verbose : bool
         Whether to say on stderr which step is being done, and how far it is.
+    memory : "auto", number of bytes or str
+        What blocks of rows that are worked on at once may take together, such as "4 GB"; of itself
+        half of what is free.
+    scheduler : str, optional
+        The address of a Dask scheduler, such as "tcp://host:8786", whose workers take blocks of
+        rows; a `distributed.Client` that is in use is taken without it. They give what this
+        machine would.
 
     Attributes
     ----------
@@ -104,6 +115,8 @@ class WSCPML(
     columns: dict[str, Role] | None = None
     verbose: bool = False
     device: Device = "auto"
+    memory: Memory = blocks.AUTO
+    scheduler: Address | None = None
     random_state: Any = None
 
     def fit(
@@ -149,13 +162,18 @@ class WSCPML(
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
-        with steps(5, self.verbose) as progress:
-            return self._fit_in(progress, X, candidates, random)
+        with (
+            blocks.engine(self.memory, self.scheduler, self.verbose) as engine,
+            steps(5, self.verbose) as progress,
+        ):
+            return self._fit_in(engine, progress, X, candidates, random)
 
-    def _fit_in(self, progress: Steps, X: Matrix, candidates: Matrix, random: Streams) -> Matrix:
+    def _fit_in(
+        self, engine: Engine, progress: Steps, X: Matrix, candidates: Matrix, random: Streams
+    ) -> Matrix:
         known = self.decided_.added_to(candidates)
         progress.begin("mapping the features")
-        rows = self._represented(X, random.anchors)
+        rows = replace(self._represented(X, random.anchors), engine=engine)
         progress.begin("weighing the candidates")
         B = composition.supervise(rows.scaled, candidates, part_of(self, WeakSupervisionSettings))
         progress.begin("clustering")

@@ -23,6 +23,7 @@ from pydantic import (
     create_model,
 )
 
+from wscpml import blocks
 from wscpml.errors import UserError
 
 STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -48,6 +49,12 @@ def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
     return share
 
 
+def _memory(value: Any) -> str | float:
+    given: Any = _plain_number(value)
+    blocks.budget(given)
+    return given
+
+
 Float = Annotated[float, BeforeValidator(_plain_number)]
 Int = Annotated[int, BeforeValidator(_plain_number)]
 NotNegative = Annotated[Float, Field(ge=0)]
@@ -57,6 +64,8 @@ Share = Annotated[Float, Field(gt=0, lt=1)]
 Count = Annotated[Int, Field(ge=1)]
 Seed = Annotated[Int, Field(ge=0)]
 Device = Literal["auto", "cpu", "cuda"]
+Memory = Annotated[str | int | float, PlainValidator(_memory)]
+Address = Annotated[str, Field(min_length=1)]
 Labels = Literal["printed", "cleaned"]
 
 

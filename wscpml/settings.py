@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from wscpml import blocks
 from wscpml.datasets.columns import Role
 from wscpml.datasets.files import OWN
 from wscpml.datasets.noise import Kind
@@ -34,6 +35,7 @@ from wscpml.errors import UserError
 from wscpml.methods import METHODS, method
 from wscpml.parameters import (
     STRICT,
+    Address,
     ClassifierSettings,
     ClusteringSettings,
     Count,
@@ -41,6 +43,7 @@ from wscpml.parameters import (
     FeatureSettings,
     Float,
     Int,
+    Memory,
     Mistake,
     Seed,
     Share,
@@ -172,6 +175,8 @@ class Settings(Section):
     method: Annotated[str, AfterValidator(_known_method)]
     seed: Seed
     device: Device
+    memory: Memory
+    scheduler: Address | None
     dataset: DatasetSettings
     split: SplitSettings
     noise: NoiseSettings
@@ -194,6 +199,8 @@ class EstimatorSettings(Section):
 
     seed: Seed = 0
     device: Device = "auto"
+    memory: Memory = blocks.AUTO
+    scheduler: Address | None = None
     features: FeatureSettings = Field(default_factory=FeatureSettings)
     weak_supervision: WeakSupervisionSettings = Field(default_factory=WeakSupervisionSettings)
     clustering: ClusteringSettings = Field(default_factory=ClusteringSettings)
@@ -251,7 +258,7 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
     chosen = check(EstimatorSettings, content, words).model_dump()
     values = {
         "random_state": chosen.pop("seed"),
-        "device": chosen.pop("device"),
+        **{name: chosen.pop(name) for name in ("device", "memory", "scheduler")},
         "complete": complete,
     }
     for section in chosen.values():

@@ -408,6 +408,15 @@ def _take_settings(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of all randomness, and of the noise of a benchmark; the same as --set seed=N",
     )
+    command.add_argument(
+        "--scheduler",
+        dest="set",
+        action="append",
+        type="scheduler={}".format,
+        metavar="ADDRESS",
+        help="of a Dask cluster that works on blocks of rows, such as tcp://host:8786; the same as "
+        "--set scheduler=ADDRESS",
+    )
 
 
 def _take_output(command: argparse.ArgumentParser) -> None:
