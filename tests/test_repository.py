@@ -102,7 +102,8 @@ def test_every_direct_dependency_is_pinned_to_the_version_that_is_tested():
     pins = {canonicalize_name(r.name): r for r in map(Requirement, lines)}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert list(extras) == ["pipeline", "servers", "excel", "review", "study", "dev", "docs"]
+    known = ["pipeline", "servers", "excel", "review", "cluster", "study", "dev", "docs"]
+    assert list(extras) == known
     direct = [
         Requirement(line) for group in (project["dependencies"], *extras.values()) for line in group
     ]
