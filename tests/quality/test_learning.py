@@ -27,7 +27,7 @@ def set_right(confidence, candidates, decided):
     of_candidates = confidence[candidates == 1]
     right = candidates.copy()
     right[candidates == 1], apart = learning.set_right(
-        of_candidates, of_candidates, candidates, decided
+        of_candidates, of_candidates, candidates, decided, 1.0
     )
     return right, apart
 
@@ -85,3 +85,15 @@ def test_answers_on_labels_that_were_no_candidates_say_nothing_of_candidates(une
     decided = Decided(np.arange(50), np.zeros(50, int), np.ones(50, bool))
     right, _ = set_right(confidence, candidates, decided)
     np.testing.assert_array_equal(right, candidates * confidence)
+
+
+def test_where_no_noise_was_seen_answers_may_turn_a_guess_round():
+    rng = np.random.default_rng(4)
+    confidence, chance = rng.uniform(0.5, 0.95, (2, 400, 8))
+    truth = (rng.random((400, 8)) < chance**3).astype(np.uint8)  # the guess has no part in it
+    decided, every = answers(truth, 200, rng), np.ones(truth.shape)
+    known, guessed = (
+        learning.set_right(confidence.ravel(), chance.ravel(), every, decided, seen)[0]
+        for seen in (1.0, 0.0)
+    )
+    assert roc_auc_score(truth.ravel(), guessed) > 0.05 + roc_auc_score(truth.ravel(), known)

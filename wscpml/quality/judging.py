@@ -219,7 +219,7 @@ def judge_by(
         need = ROWS_AT_ONCE * (8 * rows.feature_map.anchors.shape[0] + VALUES * k)
         engine.each(work, row_blocks(len(rest), ROWS_AT_ONCE), need, "judging")
     ours = _voted(confidence[:], voted, known.indices)
-    right, apart = learning.set_right(ours, chance[:], known, every.answers)
+    right, apart = learning.set_right(ours, chance[:], known, every.answers, learned.model.seen)
     judged = _over_all_labels(candidates, live, right, learned, decided, apart, voted is not None)
     if missing is None:
         return judged

@@ -8,7 +8,8 @@ decided candidates,
 
 in which w = (0, 1, 0, 0, 0) leaves everything as it was. The offset u_j of a label is shrunk to
 what labels of like frequency and confidence show, and to all labels, as far as the answers say: tau
-is averaged over by its evidence. Probabilities are averaged over what is not known of w and u.
+is averaged over by its evidence. Where no noise was seen the confidence is a guess, and w may be
+farther from that. Probabilities are averaged over what is not known of w and u.
 """
 
 import numpy as np
@@ -21,18 +22,19 @@ SURE = 1e-3  # confidences are at least so far from 0 and 1 before their logit i
 TAUS = np.array([0.05, 0.15, 0.3, 0.6, 1.0, 1.6, 2.5])  # deviation of labels' offsets
 RARER = -np.log(TAUS)  # log prior: the larger, the rarer, for a few answers are soon misread
 USUAL = np.array([0.0, 1.0, 0.0, 0.0, 0.0])  # w that changes nothing
-SPREAD = np.array([0.7, 0.2, 0.1, 0.1, 0.1])  # deviation of w from it
+SPREAD = np.array([0.7, 0.2, 0.1, 0.1, 0.1])  # deviation of w from it, where noise was seen
+GUESSED = np.array([0.7, 0.5, 0.3, 0.1, 0.1])  # and where none was
 STEPS, LONGEST, STILL = 30, 3.0, 1e-8  # of Newton's method; its longest step, and its end
 
 
 def set_right(
-    confidence: Array, chance: Array, candidates: Matrix, decided: Decided
+    confidence: Array, chance: Array, candidates: Matrix, decided: Decided, seen: float
 ) -> tuple[Array, float]:
     """Label confidences in the light of what is decided, and how far labels' offsets are apart.
 
     Takes the confidence without answers and the chance of being a candidate of each of m
-    candidates, row by row, and candidates ``(n, q)``. What is decided of other pairs than
-    candidates says nothing here.
+    candidates, row by row, candidates ``(n, q)``, and how far noise was `seen`, 0 ... 1. What is
+    decided of other pairs than candidates says nothing here.
     """
     row, label = candidates.nonzero()
     answered, about = _places(row, label, decided, candidates.shape[1])
@@ -40,7 +42,9 @@ def set_right(
         return confidence, 0.0
     F = _known(confidence, chance, label)
     true = decided.true[about].astype(float)
-    fits = [_Fit(F[answered], label[answered], true, candidates.shape[1], tau) for tau in TAUS]
+    spread = seen * SPREAD + (1 - seen) * GUESSED
+    about_labels = F[answered], label[answered], true, candidates.shape[1]
+    fits = [_Fit(*about_labels, tau, spread) for tau in TAUS]
     evidence = np.array([fit.evidence for fit in fits]) + RARER
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
@@ -77,8 +81,10 @@ class _Fit:
     The Hessian of w and u is that of w bordered by a diagonal, which is eliminated.
     """
 
-    def __init__(self, F: Array, label: Array, true: Array, q: int, tau: float) -> None:
-        of_w, of_u = SPREAD**-2, tau**-2
+    def __init__(
+        self, F: Array, label: Array, true: Array, q: int, tau: float, spread: Array
+    ) -> None:
+        of_w, of_u = spread**-2, tau**-2
         w, u = USUAL.copy(), np.zeros(q)
         for _ in range(STEPS):
             p = expit(F @ w + u[label])
