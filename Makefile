@@ -58,5 +58,5 @@ study-quick: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,review,study,dev,docs]'
+	python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,servers,review,study,dev,docs]'
 	touch $@

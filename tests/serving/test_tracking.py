@@ -29,6 +29,19 @@ def test_the_store_is_a_sqlite_file_in_the_project_wherever_dvc_runs(store, monk
     assert tracking.store_uri() == "http://example.invalid:5000"
 
 
+def test_a_password_leaves_the_address_for_where_no_line_shows_it(store, monkeypatch):
+    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "PGPASSWORD"):
+        monkeypatch.setenv(name, "")  # so that what is set is undone
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ann:se%40cret@example.invalid:5000/mlflow")
+    assert tracking.store_uri() == "http://example.invalid:5000/mlflow"
+    assert os.environ["MLFLOW_TRACKING_URI"] == tracking.store_uri()
+    assert os.environ["MLFLOW_TRACKING_USERNAME"] == "ann"
+    assert os.environ["MLFLOW_TRACKING_PASSWORD"] == "se@cret"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql+psycopg2://ann:s%2Fx@localhost/mlflow")
+    assert tracking.store_uri() == "postgresql+psycopg2://ann@localhost/mlflow"
+    assert os.environ["PGPASSWORD"] == "s/x"
+
+
 def test_telemetry_is_off():
     from mlflow.telemetry.utils import is_telemetry_disabled
 
@@ -72,6 +85,7 @@ def a_result(model: Path, **changes) -> tracking.Result:
         example=np.zeros((1, 1)),
         dataset="none",
         digest="0",
+        source="songs.csv",
         identity="0",
         sizes={"instances": 1},
     )
@@ -79,6 +93,8 @@ def a_result(model: Path, **changes) -> tracking.Result:
 
 
 def test_a_server_that_cannot_be_reached_is_one_clear_line(store, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://someone:secret@127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     text = failure(store)
@@ -153,8 +169,8 @@ def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monk
     assert capsys.readouterr().out == f"The runs: http://127.0.0.1:{port}/#/experiments\n"
     command = started.pop()
     assert command[:3] == ["-m", "mlflow", "ui"]
-    assert command[3:5] == ["--backend-store-uri", f"sqlite:///{store}/mlflow.db"]
-    assert command[5:] == ["--host", "127.0.0.1", "--port", port]
+    assert command[3:] == ["--host", "127.0.0.1", "--port", port]
+    assert os.environ.pop("MLFLOW_BACKEND_STORE_URI") == f"sqlite:///{store}/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.invalid:5000")
     tracking.open_pages()
     assert started == []

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import socket
 import sqlite3
 import sys
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from wscpml import stopping
 
@@ -45,8 +46,13 @@ from mlflow.store.db.utils import _get_alembic_config  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from mlflow.types import ColSpec, Schema, TensorSpec  # noqa: E402
 from mlflow.types.schema import Array as ListOf  # noqa: E402
-from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID  # noqa: E402
-from sqlalchemy import Engine, event  # noqa: E402
+from mlflow.utils.mlflow_tags import (  # noqa: E402
+    MLFLOW_PARENT_RUN_ID,
+    MLFLOW_RUN_NOTE,
+    MLFLOW_SOURCE_NAME,
+    MLFLOW_SOURCE_TYPE,
+)
+from sqlalchemy import Engine, create_engine, event  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from wscpml.arrays import Array  # noqa: E402
@@ -55,7 +61,8 @@ from wscpml.errors import UserError  # noqa: E402
 from wscpml.serving import local_store, prediction  # noqa: E402
 from wscpml.serving.model import Model, load  # noqa: E402
 
-SQLITE = "sqlite:///"
+SQLITE, POSTGRESQL = "sqlite:///", "postgresql"
+OUR_LOCK = 20_260_401  # any number that others do not take
 MOST_RUNS = 1000  # of one result
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
 PACKAGE = Path(__file__).parents[1]
@@ -72,6 +79,12 @@ FAILURES = (
     CommandError,
     ImportError,
     OSError,
+)
+LOGIN = re.compile(r"://\S*@")
+DESCRIPTION = MLFLOW_RUN_NOTE  # the tag with what a run's page begins with
+REGISTERED = (
+    "A multi-label classifier that was trained without the wrong labels. A table of features goes "
+    "in; out come the probability of each label and the list of those predicted."
 )
 TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
 
@@ -98,6 +111,7 @@ class Result(Summary):
     example: Array | pd.DataFrame  # some rows as the model takes them
     dataset: str
     digest: str  # of the data set, as DVC has it
+    source: str  # of the data set: where it comes from
     identity: str  # of the result: one that is logged already is found by it
     sizes: Mapping[str, int]
 
@@ -110,7 +124,26 @@ def project_root() -> Path:
 def store_uri() -> str:
     """Where runs go: MLFLOW_TRACKING_URI, or else a SQLite file in the project."""
     default = f"{SQLITE}{(project_root() / 'mlflow.db').as_posix()}"
-    return os.environ.get("MLFLOW_TRACKING_URI") or default
+    given = os.environ.get("MLFLOW_TRACKING_URI")
+    if given:
+        given = os.environ["MLFLOW_TRACKING_URI"] = _without_password(given)
+    return given or default
+
+
+def _without_password(address: str) -> str:
+    """The address, whose password goes where HTTP and PostgreSQL find it, and no line shows it."""
+    parts = urlsplit(address)
+    if parts.password is None:
+        return address
+    place = parts.netloc.rpartition("@")[2]
+    if parts.scheme in ("http", "https"):
+        os.environ["MLFLOW_TRACKING_USERNAME"] = unquote(parts.username or "")
+        os.environ["MLFLOW_TRACKING_PASSWORD"] = unquote(parts.password)
+        return parts._replace(netloc=place).geturl()
+    if parts.scheme.partition("+")[0] == "postgresql":
+        os.environ["PGPASSWORD"] = unquote(parts.password)
+        return parts._replace(netloc=f"{parts.username}@{place}").geturl()
+    return address
 
 
 def log_run(result: Result, experiment: str, register_as: str | None = None) -> str:
@@ -143,7 +176,7 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
                     _remove(mlflow.get_run(run_id))  # no half runs
                 raise
         if register_as and model:
-            _register(run_id, register_as)
+            _register(run_id, register_as, result.tags.get(DESCRIPTION, ""))
     return run_id
 
 
@@ -222,7 +255,7 @@ def _remove(run: Run) -> None:
     client.delete_run(info.run_id)
 
 
-def _register(run_id: str, name: str) -> None:
+def _register(run_id: str, name: str, description: str) -> None:
     """Make the model of a run the next version of a registered one, unless it is one already."""
     client = mlflow.MlflowClient()
     with suppress(MlflowException):  # there is none of that name yet
@@ -230,7 +263,10 @@ def _register(run_id: str, name: str) -> None:
             return
     outputs = mlflow.get_run(run_id).outputs
     if outputs is not None:
-        mlflow.register_model(f"models:/{outputs.model_outputs[0].model_id}", name)
+        made = mlflow.register_model(f"models:/{outputs.model_outputs[0].model_id}", name)
+        client.update_model_version(name, made.version, description)
+        if not client.get_registered_model(name).description:
+            client.update_registered_model(name, REGISTERED)
 
 
 def tags(run_id: str) -> dict[str, str]:
@@ -295,7 +331,9 @@ def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
         mlflow.log_text(text, path)
     mlflow.log_input(
         MetaDataset(  # type: ignore[abstract]
-            CodeDatasetSource({}), name=result.dataset, digest=result.digest
+            CodeDatasetSource({MLFLOW_SOURCE_TYPE: "LOCAL", MLFLOW_SOURCE_NAME: result.source}),
+            name=result.dataset,
+            digest=result.digest,
         ),
         context="all rows",
         tags={name: str(size) for name, size in result.sizes.items()},
@@ -403,6 +441,8 @@ def _alone() -> Iterator[None]:
     """
     store = store_uri()
     mlflow.set_tracking_uri(store)
+    if store.startswith(POSTGRESQL):
+        _make_tables(store)
     if not store.startswith(SQLITE):
         yield
         return
@@ -420,6 +460,17 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _make_tables(store: str) -> None:
+    """Let MLflow make its tables in a database of PostgreSQL, one process at a time."""
+    engine = create_engine(store)
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({OUR_LOCK})")
+            mlflow.search_experiments(max_results=1)
+    finally:
+        engine.dispose()  # which unlocks
 
 
 def _revisions() -> list[str]:
@@ -475,11 +526,8 @@ def _failures_in_one_line(then: str = LOG_AGAIN) -> Iterator[None]:
         with _answers_in_time():
             yield
     except FAILURES as error:
-        address = store_uri()
-        login = urlsplit(address).netloc.rpartition("@")[0]
         reason = " ".join(str(error).split()) or type(error).__name__
-        if login:
-            address, reason = (text.replace(f"{login}@", "") for text in (address, reason))
+        address, reason = (LOGIN.sub("://", text) for text in (store_uri(), reason))
         raise UserError(
             f"MLFLOW_TRACKING_URI: MLflow at {address} failed ({reason[:200]}); mend it, or set "
             f"another, and {then}"
@@ -547,7 +595,8 @@ def open_pages(port: str = "5000") -> None:
         return
     _refuse_taken(port)
     print(f"The runs: http://127.0.0.1:{port}/#{_page_of_runs()}", flush=True)
-    command = ["-m", "mlflow", "ui", "--backend-store-uri", store_uri(), "--host", "127.0.0.1"]
+    os.environ["MLFLOW_BACKEND_STORE_URI"] = store_uri()
+    command = ["-m", "mlflow", "ui", "--host", "127.0.0.1"]
     os.execv(sys.executable, [sys.executable, *command, "--port", port])
 
 
