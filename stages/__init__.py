@@ -1,10 +1,13 @@
 """The shell around wscpml: each script is one DVC stage that reads, calls the core, and writes."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+
+import yaml
 
 from wscpml import stopping
 
@@ -18,19 +21,45 @@ from wscpml.devices import one_blas_thread  # noqa: E402
 from wscpml.errors import UserError  # noqa: E402
 from wscpml.serving import locks  # noqa: E402
 
+OF_WSC_PML = Path("models/dvc.yaml")  # its own stages
 PINNED = Path("requirements-wscpml.txt")  # where `wscpml init` has laid the pipeline
 
 
-def run(stage: Callable[[settings.Settings], None]) -> None:
-    """Run a stage with checked settings and inputs; a user's mistake is told, exit 1."""
+def run(
+    stage: Callable[[settings.Settings], None],
+    load: Callable[[], settings.Settings] = settings.loaded,
+) -> None:
+    """Run a stage with checked settings; a user's mistake is told in plain lines, exit 1.
+
+    Where the method is another, a stage of WSC-PML's own leaves its outputs empty.
+    """
     try:
         refuse_other_version()
-        with one_blas_thread():
-            chosen = settings.load()
+        chosen = load()
+        if chosen.has_stages or not (outs := outputs_for_wsc_pml(stage.__name__)):
             locks.refuse_changed(stage.__name__, chosen.method)
-            stage(chosen)
+            with one_blas_thread():
+                stage(chosen)
+        else:
+            print(f"not needed: the method is {chosen.method}")
+            leave_empty(outs)
     except UserError as mistake:
         sys.exit(str(mistake))
+
+
+def outputs_for_wsc_pml(stage: str) -> list[Path]:
+    """What a stage of WSC-PML's own writes; of any other stage, nothing."""
+    stages = yaml.safe_load(OF_WSC_PML.read_text(encoding="utf-8"))["stages"]
+    return [Path(out) for out in stages[stage]["outs"]] if stage in stages else []
+
+
+def leave_empty(outs: list[Path]) -> None:
+    """Write empty files: `dvc pull` and `dvc checkout` fail if any output was never written."""
+    for out in outs:
+        if out.is_dir():
+            shutil.rmtree(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(b"")
 
 
 def refuse_other_version() -> None:

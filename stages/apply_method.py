@@ -31,18 +31,21 @@ class Applied:
 
     pseudo_labels: pd.DataFrame  # a row for each candidate of the training rows, given or added
     probabilities: Array  # (n, q), of the test rows
-    labels: Array  # (n, q), of the test rows
+    labels: Array | None  # (n, q), of the test rows, where the method has a rule of its own
     iterations: pd.DataFrame
     training: pd.DataFrame
 
 
 def apply_method(settings: Settings) -> None:
     """Write pseudo-labels, predictions, and the course of the method."""
-    applied = from_stages(settings) if settings.has_stages else fitted_here(settings)
+    applied = from_stages() if settings.has_stages else fitted_here(settings)
     artifacts.write("data/pseudo_labels.parquet", applied.pseudo_labels)
     artifacts.write("data/pseudo_labels.csv", for_people(applied.pseudo_labels))
     artifacts.write("data/predictions.parquet", of_test_rows(applied.probabilities))
-    artifacts.write("data/predicted_labels.parquet", of_test_rows(applied.labels.astype(np.uint8)))
+    by_rule = pd.DataFrame()
+    if applied.labels is not None:
+        by_rule = of_test_rows(applied.labels.astype(np.uint8))
+    artifacts.write("data/labels_by_rule.parquet", by_rule)
     artifacts.write("metrics/iterations.csv", applied.iterations)
     artifacts.write("metrics/training.csv", applied.training)
 
@@ -61,7 +64,7 @@ def for_people(pseudo_labels: pd.DataFrame) -> pd.DataFrame:
     return pseudo_labels.iloc[np.sort(worst_first[:MOST_IN_CSV])]
 
 
-def from_stages(settings: Settings) -> Applied:
+def from_stages() -> Applied:
     """What the stages of WSC-PML have made."""
     model = load(MADE / "classifier")
     candidates, decided = inputs.candidates("train"), inputs.decided()
@@ -76,11 +79,10 @@ def from_stages(settings: Settings) -> Applied:
         left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
         columns["leave_one_out"] = left_out[known == 1]
     pseudo_labels = inputs.candidate_table(known, **columns, decided=decided.words(known))
-    probabilities = model.predict_proba(inputs.raw_features("test")[:])
     return Applied(
         pseudo_labels,
-        probabilities,
-        probabilities >= settings.evaluation.threshold,
+        model.predict_proba(inputs.raw_features("test")[:]),
+        None,
         artifacts.read(MADE / "clustering.csv"),
         artifacts.read(MADE / "training.csv"),
     )
@@ -99,19 +101,16 @@ def fitted_here(settings: Settings) -> Applied:
     fitted.fit(inputs.raw_features("train")[:], given)
 
     X = inputs.raw_features("test")[:]
+    probabilities = labels = np.empty((0, candidates.shape[1]))
     if X.shape[0]:
-        probabilities = fitted.predict_proba(X)
-        threshold = settings.evaluation.threshold
-        labels = fitted.predict(X) if kind.OWN_RULE else probabilities >= threshold
-    else:
-        probabilities = labels = np.empty((0, candidates.shape[1]))
+        probabilities, labels = fitted.predict_proba(X), fitted.predict(X)
     course = {"iteration": range(1, len(fitted.objective_) + 1), "objective": fitted.objective_}
     return Applied(
         inputs.candidate_table(
             known, F=fitted.pseudo_labels_[known == 1], decided=decided.words(known)
         ),
         probabilities,
-        labels,
+        labels if kind.OWN_RULE else None,
         pd.DataFrame(course),
         pd.DataFrame(columns=["step", "training_loss", "validation_loss"]),
     )

@@ -28,10 +28,9 @@ PSEUDO_LABEL = "the pseudo-label F of the method, which is no probability"
 def evaluate(settings: Settings) -> None:
     """Write the metrics as files, a picture of them all, and the audit of the training rows."""
     truth = inputs.truth("test")
-    scores, labels = (
-        artifacts.read(f"data/{name}.parquet").drop(columns="instance")
-        for name in ("predictions", "predicted_labels")
-    )
+    predictions = artifacts.read("data/predictions.parquet")
+    scores = predictions.drop(columns="instance")
+    labels = predicted_labels(scores, settings.evaluation.threshold)
     given, decided = inputs.candidates("train"), inputs.decided()
     candidates = decided.added_to(given)
     pseudo_labels = inputs.pseudo_labels("data/pseudo_labels.parquet", candidates)
@@ -72,6 +71,8 @@ def evaluate(settings: Settings) -> None:
 
     if not len(truth):
         print("no rows are held out: the predictions were not measured", file=sys.stderr)
+    predictions[scores.columns] = labels
+    artifacts.write("data/predicted_labels.parquet", predictions)
     artifacts.write("metrics/per_label.csv", per_label)
     artifacts.write("metrics/candidates.csv", histogram)
     artifacts.write(
@@ -79,6 +80,14 @@ def evaluate(settings: Settings) -> None:
     )
     artifacts.write("metrics/audit.html", page)
     artifacts.write("metrics/evaluation.json", measured | {"noise_auc": noise_auc})
+
+
+def predicted_labels(scores: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The labels that the method's own rule makes, or else the threshold."""
+    by_rule = artifacts.read("data/labels_by_rule.parquet")
+    if by_rule.empty:
+        return (scores >= threshold).astype(np.uint8)
+    return by_rule[scores.columns]
 
 
 def of_decisions(settings: Settings, decided: Decided, candidates: Array) -> dict[str, Any]:

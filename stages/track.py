@@ -41,13 +41,12 @@ FILES = [
     "metrics/overview.png",
     "metrics/audit.html",
     "metrics/code.json",
+    "metrics/settings.json",
 ]
 RAW = Path("data/prepared/raw.parquet")  # some rows, where columns were encoded
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
 DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
-SHARED = {  # by all methods
-    "method", "seed", "dataset", "split", "noise", "review", "evaluation", "tracking",
-}  # fmt: skip
+OF_WSC_PML = {"device", "features", "weak_supervision", "clustering", "classifier"}
 NAMED = (
     "method",
     "dataset.name",
@@ -68,15 +67,16 @@ MOST_CHANGED = 5  # files that the tag about the tree names
 def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
     own, made = settings.has_stages, Path("models", settings.method)
-    files = [*FILES, f"{made}/params.yaml", *sources(settings)]
-    files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else []
+    files = [*FILES, *sources(settings)]
+    files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else [f"{made}/params.yaml"]
     files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
     decided = len(artifacts.read(DECISIONS[0])) > 0
     files += DECISIONS if decided else []
     found = versions.locked({name: artifacts.read(name) for name in files if name in locks.LOCKS})
-    names, parameters = (
-        artifacts.read(path) for path in ("data/prepared/names.json", made / "params.yaml")
-    )
+    names = artifacts.read("data/prepared/names.json")
+    parameters = flat(settings.model_dump(exclude=set() if own else OF_WSC_PML))
+    if not own:
+        parameters |= flat({settings.method: artifacts.read(made / "params.yaml")})
     features = artifacts.read_matrix("data/prepared", "features")
     table = artifacts.read(versions.TABLE)
     head = versions.git("rev-parse", "--short", "HEAD")
@@ -111,8 +111,7 @@ def track(settings: Settings) -> None:
             before,
             os.environ.get("DVC_EXP_NAME"),
         ),
-        params=flat(settings.model_dump(include=SHARED))
-        | flat(parameters if own else {settings.method: parameters}),
+        params=parameters,
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(found, before, settings.tracking.experiment),

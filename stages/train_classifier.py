@@ -17,11 +17,10 @@ from . import inputs, run
 
 MADE = "models/wsc-pml"
 LEFT_OUT = "leave_one_out_average_precision"
-USED = {"device", "features", "weak_supervision", "clustering", "classifier"}  # so far
 
 
 def train_classifier(settings: Settings) -> None:
-    """Write classifier/ (all that prediction needs), the course of the training, and settings.
+    """Write classifier/ (all that prediction needs), and the course of the training.
 
     training.json has how well the candidates of rows that are left out are ranked, and
     printed.safetensors has the classifier of the paper's own labels, to be measured beside it.
@@ -66,7 +65,6 @@ def train_classifier(settings: Settings) -> None:
     artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
     artifacts.write(f"{MADE}/training.csv", chosen.course)
     artifacts.write(f"{MADE}/training.json", {LEFT_OUT: left_out})
-    artifacts.write(f"{MADE}/params.yaml", settings.model_dump(include=USED))
 
 
 if __name__ == "__main__":

@@ -22,10 +22,11 @@ COMPARED = [name for name in METHODS if name != "wsc-pml"]
 
 
 @pytest.mark.parametrize("stage", [stage for stage in DVC_STAGES if stage != "identify"])
-def test_a_stage_depends_on_the_digest_of_its_code(stage):
-    (code,) = [each for each in DVC_STAGES[stage]["params"] if isinstance(each, dict)]
+def test_a_stage_depends_on_the_digest_of_its_code_and_on_settings_that_count(stage):
+    code, settings = DVC_STAGES[stage]["params"]
     more = ["methods.${method}"] if stage == "apply_method" else []
     assert code == {"metrics/code.json": [f"stages.{stage}", *more]}
+    assert list(settings) == ["metrics/settings.json"]
     assert not [dep for dep in DVC_STAGES[stage]["deps"] if dep.startswith(("wscpml", "stages"))]
 
 
@@ -39,12 +40,14 @@ def test_the_stages_are_those_of_the_method_in_order():
     assert list(DVC_STAGES) == STAGES
 
 
-def test_only_the_stages_that_all_methods_share_are_in_the_file_that_dvc_runs_as_a_whole():
+def test_the_stages_of_wsc_pml_are_in_a_file_of_their_own_and_seen_to_for_every_method():
     shared = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
     assert [s for s in STAGES if s not in shared] == STAGES[5:10]
     for stage in shared:
-        templated = [dep for dep in shared[stage]["deps"] if "wsc-pml" in dep or "${" in dep]
+        templated = [dep for dep in shared[stage]["deps"] if "${" in dep]
         assert templated == ["models/${method}"] * (stage in ("apply_method", "evaluate", "track"))
+    assert "models/wsc-pml/classifier" in shared["apply_method"]["deps"]
+    assert "models/wsc-pml/classifier" in DVC_STAGES["train_classifier"]["outs"]
 
 
 @pytest.mark.parametrize("name", COMPARED)

@@ -1,7 +1,9 @@
 """The one module that knows params.yaml: typed, validated, one line per mistake.
 
 `python -m wscpml.settings` checks the file and says nothing if it is right. So are the files
-models/NAME/params.yaml, the parameters of the methods to compare with.
+models/NAME/params.yaml, the parameters of the methods to compare with. What is loaded are the
+settings that count: short names are spelled out, and one that changes nothing beside the others is
+as if it had not been touched.
 """
 
 import os
@@ -26,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from wscpml.arrays import EVEN_ODDS
 from wscpml.datasets.columns import Role
 from wscpml.datasets.files import OWN
 from wscpml.datasets.noise import Kind
@@ -74,7 +77,7 @@ def _watched(directory: Path) -> AfterValidator:
 
 
 MOST_TEXT, MOST_NESTED, MOST_ALIASES = 200_000, 20, 10  # of a file of settings
-
+LOADED = Path("metrics/settings.json")
 DECISIONS = Path("data/decisions")
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count", "show")
 
@@ -120,20 +123,24 @@ class DatasetSettings(Section):
     @property
     def title(self) -> str:
         """What to call the data set."""
-        return self.name or str(self.features)
+        return title(self.name, self.features)
 
 
 class SplitSettings(Section):
     """Which rows are held out for the test."""
 
-    folds: Annotated[Int, Field(ge=2)]
+    folds: Annotated[Int, Field(ge=2)] | None  # None: no fold is held out
     fold: Annotated[Int, Field(ge=0)] | None
 
     @field_validator("fold")
     @classmethod
     def _one_of_the_folds(cls, fold: int | None, info: ValidationInfo) -> int | None:
-        folds = info.data.get("folds")
-        if folds is not None and fold is not None and fold >= folds:
+        if fold is None or "folds" not in info.data:
+            return fold
+        folds = info.data["folds"]
+        if folds is None:
+            raise ValueError("split.folds says of how many, and is null")
+        if fold >= folds:
             raise ValueError(f"must be < split.folds = {folds}")
         return fold
 
@@ -142,9 +149,16 @@ class NoiseSettings(Section):
     """How candidates are made of true labels."""
 
     kind: Kind
-    candidates: Count | None
-    rate: Share
+    candidates: Count | None  # of pad alone
+    rate: Share | None  # of all others
     missing: Annotated[Float, Field(ge=0, lt=1)]
+
+    @field_validator("rate")
+    @classmethod
+    def _there_unless_padded(cls, rate: float | None, info: ValidationInfo) -> float | None:
+        if rate is None and info.data.get("kind", "pad") != "pad":
+            raise ValueError(f"must be a number, for noise.kind is {info.data['kind']}")
+        return rate
 
 
 class ReviewSettings(Section):
@@ -186,7 +200,17 @@ class Settings(Section):
     @property
     def has_stages(self) -> bool:
         """Whether the method is fitted by stages of its own."""
-        return self.method == "wsc-pml"
+        return has_stages(self.method)
+
+
+def title(name: str | None, features: Path | None) -> str:
+    """What to call a data set."""
+    return name or str(features)
+
+
+def has_stages(method: str) -> bool:
+    """Whether a method is fitted by stages of its own."""
+    return method == "wsc-pml"
 
 
 class EstimatorSettings(Section):
@@ -202,7 +226,12 @@ class EstimatorSettings(Section):
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the settings; all mistakes come in one UserError, a line each."""
-    return _spelled_out(checked(path, Settings))
+    return _that_count(_spelled_out(checked(path, Settings)))
+
+
+def loaded() -> Settings:
+    """The settings as `load` gave them to the stage `identify`: DVC compares these."""
+    return checked(LOADED, Settings)
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -333,6 +362,38 @@ def _spelled_out(settings: Settings) -> Settings:
         noise = noise.model_copy(update={"candidates": levels[len(levels) // 2]})
     dataset = settings.dataset.model_copy(update={"name": name})
     return settings.model_copy(update={"dataset": dataset, "noise": noise})
+
+
+def _that_count(settings: Settings) -> Settings:
+    """The same, without what changes nothing beside the other settings."""
+    dataset, split, noise = settings.dataset, settings.split, settings.noise
+    changes: dict[str, Any] = {}
+    if dataset.name:
+        dataset = DatasetSettings(name=dataset.name, complete=dataset.complete)
+    if split.fold is None:
+        split = split.model_copy(update={"folds": None})
+    if not dataset.name or REGISTRY[dataset.name].average_candidates is not None:
+        noise = NoiseSettings(kind="pad", candidates=None, rate=None, missing=0)
+    else:
+        unused = "rate" if noise.kind == "pad" else "candidates"
+        noise = noise.model_copy(update={unused: None})
+    if settings.has_stages:
+        if settings.features.kernel == "none":
+            changes["features"] = FeatureSettings(scaling=settings.features.scaling, kernel="none")
+        if settings.classifier.kind == "kernel_ridge":
+            labels = settings.classifier.labels
+            changes["classifier"] = ClassifierSettings(kind="kernel_ridge", labels=labels)
+    else:
+        dataset = dataset.model_copy(update={"complete": True})
+        fitted = ("device", "features", "weak_supervision", "clustering", "classifier")
+        default = EstimatorSettings()
+        changes = {name: getattr(default, name) for name in fitted}
+        changes["tracking"] = settings.tracking.model_copy(update={"register_as": None})
+        if method(settings.method).OWN_RULE:
+            changes["evaluation"] = EvaluationSettings(threshold=EVEN_ODDS)
+    return settings.model_copy(
+        update={"dataset": dataset, "split": split, "noise": noise} | changes
+    )
 
 
 if __name__ == "__main__":

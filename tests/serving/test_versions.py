@@ -62,7 +62,7 @@ class Results:
         (self.path / "data/own/songs.csv.dvc").write_text(yaml.safe_dump(note))
         settings = {"method": "pml-ni", "some": {"alpha": alpha}}
         settings["dataset"] = {"features": "data/own/songs.csv"}
-        apply = {"params": {"params.yaml": settings}, "outs": [self.keep(versions.TABLE)]}
+        apply = {"params": {versions.SETTINGS: settings}, "outs": [self.keep(versions.TABLE)]}
         stages = {
             "prepare": {
                 "params": {"metrics/code.json": {"stages.prepare": ["1"]}},

@@ -6,15 +6,16 @@ import shutil
 import pytest
 
 from stages import identify
-from tests.conftest import ROOT
-from wscpml import artifacts
+from tests.conftest import ROOT, STAGES
+from wscpml import artifacts, settings
 
 FITTED = {"judge_labels", "train_classifier"}
+ALL = {*STAGES} - {"identify"}
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A copy of the code, and what is identified of it."""
+    """A copy of the code."""
     for folder in ("stages", "wscpml"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
@@ -23,29 +24,40 @@ def tree(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """What is identified of the code as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("before"))
+        return identified()
+
+
 def identified():
-    identify.identify(None)
+    identify.identify(settings.load(ROOT / "params.yaml"))
     return artifacts.read("metrics/code.json")
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
-        ("algorithm/ridge.py", "AS_GOOD = 0.003", "AS_GOOD = 0.004", FITTED),
-        ("algorithm/clustering.py", "STRIPS = 16", "STRIPS = 8", {"cluster"}),
-        ("quality/judging.py", "LEAF = 400, 3", "LEAF = 400, 4", {"judge_labels"}),
-        ("algorithm/ridge.py", "AS_GOOD = 0.003", "AS_GOOD = 0.003  # a comment", set()),
-        ("quality/audit.css", "body", "body ", {"evaluate", "track"}),
-        ("quality/diff.html.j2", "<h2", "<h3", {"track"}),
-        ("datasets/registry.yaml", "emotions", "emotion", {"fetch", "prepare"}),
-        ("cli/commands.py", "def predict", "def predict_", set()),
-        ("settings.py", 'update={"kind": "pad"', 'update={"kind": "uniform"',
-         {"fetch", "prepare", "inject_noise", "track"}),
+        ("wscpml/algorithm/ridge.py", "AS_GOOD = 0.003", "AS_GOOD = 0.004", FITTED),
+        ("wscpml/algorithm/clustering.py", "STRIPS = 16", "STRIPS = 8", {"cluster"}),
+        ("wscpml/quality/judging.py", "LEAF = 400, 3", "LEAF = 400, 4", {"judge_labels"}),
+        ("wscpml/quality/audit.css", "body", "body ", {"evaluate", "track"}),
+        ("wscpml/quality/diff.html.j2", "<h2", "<h3", {"track"}),
+        ("wscpml/datasets/registry.yaml", "emotions", "emotion", {"fetch", "prepare"}),
+        ("wscpml/cli/commands.py", "def predict", "def predict_", set()),
+        # What is loaded of params.yaml is compared itself, so the code that loads it is not ...
+        ("wscpml/settings.py", 'update={"kind": "pad"', 'update={"kind": "uniform"', set()),
+        # ... but what stages ask the settings for is.
+        ("wscpml/settings.py", 'return method == "wsc-pml"', "return True", ALL),
+        ("wscpml/devices.py", "threadpool_limits(1,", "threadpool_limits(2,", ALL),
+        ("stages/__init__.py", "stage(chosen)", "stage(chosen), 1", ALL),
     ],
-)  # fmt: skip
-def test_a_change_is_seen_by_the_stages_that_use_it(tree, file, old, new, expected):
-    before = identified()["stages"]
-    path = tree / "wscpml" / file
+)
+def test_a_change_is_seen_by_the_stages_that_use_it(tree, before, file, old, new, expected):
+    before = before["stages"]
+    path = tree / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     after = identified()["stages"]
@@ -53,8 +65,14 @@ def test_a_change_is_seen_by_the_stages_that_use_it(tree, file, old, new, expect
     assert changed == expected
 
 
-def test_a_renamed_module_changes_nothing(tree):
-    before = identified()
+def test_comments_and_docstrings_in_every_module_change_nothing(tree, before):
+    for path in tree.rglob("*.py"):
+        text = re.sub(r'^( *)"""(?=\w)', r'\1"""Indeed: ', path.read_text(), flags=re.M)
+        path.write_text(f"# A comment.\n{text}\n# Another.\n")
+    assert identified() == before
+
+
+def test_a_renamed_module_changes_nothing(tree, before):
     for old, new in (("evidence", "reasons"), ("neighbours", "vicinity")):
         (path,) = tree.glob(f"wscpml/*/{old}.py")
         path.rename(path.with_stem(new))
@@ -67,8 +85,8 @@ def test_a_renamed_module_changes_nothing(tree):
     assert identified() == before
 
 
-def test_a_method_is_identified_by_its_own_code(tree):
-    before = identified()["methods"]
+def test_a_method_is_identified_by_its_own_code(tree, before):
+    before = before["methods"]
     path = tree / "wscpml/methods/ml_knn.py"
     path.write_text(path.read_text().replace("class MLkNN", "OTHER = 1\n\n\nclass MLkNN"))
     assert identified()["methods"] == before

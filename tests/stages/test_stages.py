@@ -19,10 +19,12 @@ from stages import (
     collect_decisions,
     evaluate,
     fetch,
+    identify,
     inject_noise,
     judge_labels,
     learn_prototypes,
     prepare,
+    run,
     track,
     train_classifier,
 )
@@ -342,7 +344,7 @@ def test_a_users_mistake_is_plain_lines_on_stderr_and_exit_1(tiny_project, param
     params["clustering"]["alpha"] = -1
     params["noise"]["kandidates"] = 3
     Path("params.yaml").write_text(yaml.safe_dump(params))
-    for command in ("stages.cluster", "wscpml.settings"):
+    for command in ("stages.identify", "wscpml.settings"):
         assert refused(command) == [
             "params.yaml: noise.kandidates: unknown key; "
             "known here: kind, candidates, rate, missing",
@@ -535,7 +537,7 @@ def test_sparse_features_run_through_another_method(tiny_project, monkeypatch):
 def test_a_method_that_is_none_is_one_line_with_those_there_are(tiny_project):
     change("method", "pml")
     change("dataset", {"name": "yeast"})
-    for command in ("stages.apply_method", "wscpml.settings"):
+    for command in ("stages.identify", "wscpml.settings"):
         known = ", ".join(METHODS)
         assert refused(command) == [f"params.yaml: method: must be one of {known}, got 'pml'"]
 
@@ -566,3 +568,16 @@ def test_a_large_output_is_left_to_dvc(tmp_path, monkeypatch, capsys):
     given = ["large.parquet", "own.csv", "small.parquet"]
     assert track.copied(given, found) == ["own.csv", "small.parquet"]
     assert capsys.readouterr().err == "too large for MLflow, kept by DVC alone: large.parquet\n"
+
+
+def test_a_stage_of_wsc_pml_leaves_its_outputs_empty_where_the_method_is_another(
+    tiny_project, capsys
+):
+    (tiny_project / "models/dvc.yaml").symlink_to(ROOT / "models/dvc.yaml")
+    (tiny_project / "data/scaled").mkdir(parents=True)
+    change("method", "pml-ni")
+    identify.identify(settings.load())
+    assert settings.loaded().model_dump() == settings.load().model_dump()
+    run(STAGES["learn_prototypes"])
+    assert capsys.readouterr().out == "not needed: the method is pml-ni\n"
+    assert [path.read_bytes() for path in outputs("learn_prototypes")] == [b"", b""]

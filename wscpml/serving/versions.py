@@ -27,7 +27,9 @@ from wscpml.serving.locks import LOCKS
 
 TABLE = "data/pseudo_labels.parquet"
 OWN_STAGES = "models/dvc.lock"  # of WSC-PML alone
+OF_WSC_PML = "models/wsc-pml/"  # which its stages make, empty files for any other method
 CODE = "metrics/code.json"
+SETTINGS = "metrics/settings.json"  # those that count
 WORKSPACE, RUN = "workspace", "run:"
 INPUTS = ("data/prepared", "data/candidates.npy", "data/decided.parquet")  # of every method
 SOURCES = ("dataset.features", "dataset.candidates", "dataset.truth", "review.decisions")
@@ -59,7 +61,7 @@ def locked(locks: Mapping[str, Any]) -> Locked:
     """What the locks of a result tell, by their paths; those of WSC-PML count for it alone."""
     stages = dict(locks["dvc.lock"].get("stages", {}))
     stages.pop(LAST, None)
-    params = [stage.get("params", {}).get("params.yaml", {}) for stage in stages.values()]
+    params = [stage.get("params", {}).get(SETTINGS, {}) for stage in stages.values()]
     if any(each.get("method") == "wsc-pml" for each in params):
         stages |= locks.get(OWN_STAGES, {}).get("stages", {})
     outs = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
@@ -68,11 +70,12 @@ def locked(locks: Mapping[str, Any]) -> Locked:
     data: dict[str, str] = {path: outs[path] for path in INPUTS if path in outs}
     for stage in stages.values():
         params_of = stage.get("params", {})
-        settings |= flat(params_of.get("params.yaml", {}))
+        settings |= flat(params_of.get(SETTINGS, {}))
         code |= {name: str(each) for name, each in params_of.get(CODE, {}).items()}
         for dep in stage.get("deps", []):
-            made = any(f"{out}/".startswith(f"{dep['path']}/") for out in outs)
-            if not made and dep["path"].partition("/")[0] in ("data", "models"):
+            path = f"{dep['path']}/"
+            made = path.startswith(OF_WSC_PML) or any(f"{out}/".startswith(path) for out in outs)
+            if not made and path.startswith(("data/", "models/")):
                 data[dep["path"]] = dep["md5"]
     return Locked(outs, settings, data, code)
 
