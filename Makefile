@@ -1,10 +1,11 @@
-# run · test · test-quick · ui · review · lint · docs · study: each sets up what it needs in .venv, once.
+# run · test · test-quick · ui · experiments · review · lint · docs · study: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
 REVIEW_PORT ?= 8765
+SHOWN = (average_precision|hamming_loss|labels.suspicious)$$
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test test-quick ui review lint format docs track study study-quick
+.PHONY: run test test-quick ui experiments review lint format docs track study study-quick
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -21,6 +22,10 @@ test-quick: .venv/installed
 
 ui: .venv/installed
 	python -m wscpml.serving.tracking $(PORT)
+
+# The experiments as a table for a terminal: settings that differ, and the main metrics.
+experiments: .venv/installed
+	python -m dvc exp show --no-pager --only-changed --keep "$(SHOWN)" --drop "^(?!Experiment|params.yaml:|$(SHOWN))"
 
 # A page on which a person decides which tags of the last run are right.
 review: .venv/installed

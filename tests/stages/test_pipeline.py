@@ -281,7 +281,7 @@ def test_queued_experiments_of_two_workers_land_in_the_one_store(project):
     assert len(found) == before + 2
     assert {"0.1", "1e-05"} <= set(found["params.clustering.alpha"])
     shown = pd.read_csv(StringIO(project.run("dvc", "exp", "show", "--csv").stdout))
-    assert {0.1, 1e-5} <= set(shown["clustering.alpha"])
+    assert {0.1, 1e-5} <= set(shown["params.yaml:clustering.alpha"])
     assert set(found["tags.dvc.experiment"].dropna()) <= set(shown.Experiment)
 
 
