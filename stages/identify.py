@@ -21,6 +21,8 @@ CHANGE_NO_RESULT = frozenset(
         "wscpml.methods",  # finds a method by name; its class is an entry of its own
         "wscpml.settings:loaded",  # what was loaded is an output of this stage
         "wscpml.settings:Settings",
+        "wscpml.serving.locks:refuse_changed",  # refuses, and changes nothing
+        "wscpml.stopping",
     }
 )
 AROUND: list[tuple[str, str | None]] = [  # every stage, beyond the code that its script names
