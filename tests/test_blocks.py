@@ -58,19 +58,6 @@ def test_memory_that_is_too_little_for_a_block_is_a_line():
         Engine(memory=10).each(Failing(ValueError()), BLOCKS, 2000, "a pass")
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [("4 GB", 4e9), ("1.5mb", 1.5e6), (2000, 2000), ("7", 7)]
-)
-def test_memory_is_bytes_or_text(text, size):
-    assert blocks.parsed(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "much", "-1 GB", "0 GB", "4 GiB"])
-def test_other_memory_is_refused(text):
-    with pytest.raises(ValueError, match="such as 4 GB"):
-        blocks.parsed(text)
-
-
 def test_a_block_that_fails_names_its_rows():
     with pytest.raises(BlockError, match="a pass: rows 6 to 8: ValueError: odd"):
         Engine().each(Failing(ValueError("odd\nmore")), BLOCKS, 1, "a pass")

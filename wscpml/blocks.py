@@ -8,7 +8,6 @@ only the function itself and what it gives travel.
 
 import mmap
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,42 +22,19 @@ import numpy as np
 from wscpml.arrays import Array
 from wscpml.devices import cores, one_blas_thread
 from wscpml.errors import UserError
+from wscpml.memory import free, parsed, told
 
 AUTO = "auto"
 SHARE = 0.5  # of the memory that is free, which blocks may take where nobody says how much
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SECONDS = 2  # that a pass may take without a word
 WAIT = 30  # seconds for a scheduler to answer
 
 T = TypeVar("T")
 
 
-def parsed(memory: str | float) -> int:
-    """A number of bytes, also as text such as `4 GB`."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B)?\s*", str(memory), re.IGNORECASE)
-    if not found or float(found[1]) <= 0:
-        raise ValueError("must be an amount of memory such as 4 GB, or auto")
-    return int(float(found[1]) * UNITS[(found[2] or "").upper()])
-
-
 def budget(memory: str | float) -> int | None:
     """What `parsed` says of an amount of memory; None, a share of what is free, for `auto`."""
     return None if memory == AUTO else parsed(memory)
-
-
-def told(size: float) -> str:
-    """A number of bytes in words."""
-    unit = next((each for each in ("GB", "MB", "KB") if size >= UNITS[each]), "")
-    return f"{size / UNITS[unit]:.3g} {unit or 'bytes'}"
-
-
-def free() -> int:
-    """The bytes of memory that can be had now, by this machine's word."""
-    try:
-        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 class OnDisk:

@@ -4,31 +4,29 @@ The budget is half of the memory that is free, or what WSCPML_MAX_MEMORY says, s
 """
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from wscpml.errors import UserError, reason
+from wscpml.memory import free, parsed, told
 
 SHARE = 0.5  # of the free memory
-UNKNOWN = 8 << 30  # bytes that are taken to be free where nobody says
 NAME = 256  # bytes that a column takes by its name alone
 TABLE_COLUMN = 10_000  # bytes that a column of a table takes by being there
 COLUMNS_A_BYTE = 64  # columns of a sparse matrix that a byte of its file may stand for
 FEW_COLUMNS = 1 << 20  # that are always allowed
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def budget() -> int:
     """Bytes that reading one file may take."""
     given = os.environ.get("WSCPML_MAX_MEMORY", "").strip()
     if not given:
-        return int(SHARE * _free())
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgt]?)i?b?", given.lower())
-    if not found or not float(found[1]):
-        raise UserError(f"WSCPML_MAX_MEMORY: must be a size such as 2 GB, got {given!r}")
-    return int(float(found[1]) * UNITS[found[2]])
+        return int(SHARE * free())
+    try:
+        return parsed(given)
+    except ValueError as error:
+        raise UserError(f"WSCPML_MAX_MEMORY: {error}, got {given!r}") from None
 
 
 def ask(size: int, source: object, what: str) -> None:
@@ -36,7 +34,7 @@ def ask(size: int, source: object, what: str) -> None:
     most = budget()
     if size > most:
         raise UserError(
-            f"{source}: {what}, which takes {_told(size)} of memory, and {_told(most)} may be "
+            f"{source}: {what}, which takes {told(size)} of memory, and {told(most)} may be "
             "taken; check the file, or set WSCPML_MAX_MEMORY to more if there is more"
         )
 
@@ -70,31 +68,3 @@ def told_if_unreadable(path: Path, kind: str = "") -> Iterator[None]:
         raise UserError(
             f"{path}: cannot be read as {kind or path.suffix[1:]} ({reason(error)})"
         ) from None
-
-
-def _told(size: int) -> str:
-    return f"{size / 1e9:,.1f} GB" if size >= 10**8 else f"{size / 1e6:,.1f} MB"
-
-
-def _free() -> int:
-    """Bytes of memory that are free, also within what a container may have."""
-    found = [_of_system()]
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit, used = ((group / f"memory.{name}").read_text() for name in ("max", "current"))
-        found.append(max(int(limit) - int(used), 0))
-    except (OSError, ValueError):  # no such group, or no limit
-        pass
-    return min(found)
-
-
-def _of_system() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("MemAvail")) << 10
-    except (OSError, ValueError, StopIteration):
-        pass
-    try:
-        return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return UNKNOWN

@@ -328,13 +328,14 @@ def test_the_budget_is_what_is_said_or_half_of_what_is_free(monkeypatch):
         ("2GB", 2 * 10**9),
         ("1.5 mb", 1_500_000),
         ("4096", 4096),
-        ("3 GiB", 3 * 10**9),
     ):
         monkeypatch.setenv("WSCPML_MAX_MEMORY", said)
         assert limits.budget() == size
-    for said in ("much", "-1", "0", "1e9", "9" * 5000):
+    for said in ("much", "-1", "0"):
         monkeypatch.setenv("WSCPML_MAX_MEMORY", said)
-        with pytest.raises(UserError, match="WSCPML_MAX_MEMORY: must be a size such as 2 GB"):
+        with pytest.raises(
+            UserError, match="WSCPML_MAX_MEMORY: must be an amount of memory such as 4 GB"
+        ):
             limits.budget()
     monkeypatch.delenv("WSCPML_MAX_MEMORY")
     assert 0 < limits.budget() < 1 << 50
