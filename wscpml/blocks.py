@@ -34,7 +34,12 @@ T = TypeVar("T")
 
 def budget(memory: str | float) -> int | None:
     """What `parsed` says of an amount of memory; None, a share of what is free, for `auto`."""
-    return None if memory == AUTO else parsed(memory)
+    if memory == AUTO:
+        return None
+    try:
+        return parsed(memory)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {AUTO}") from None
 
 
 class OnDisk:
