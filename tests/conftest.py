@@ -35,6 +35,7 @@ SLOW = [  # the longest first
     "test_pipeline",
     "test_own_pipeline",
     "test_wheel",
+    "test_servers",
     "test_benchmarks",
     "test_study",
     "test_docs",
