@@ -1,11 +1,6 @@
-"""The model as MLflow serves it, on loopback: the same numbers as everywhere else."""
+"""The model as it is served, on loopback: the same numbers as everywhere else."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import mlflow
@@ -14,16 +9,10 @@ import pandas as pd
 import pytest
 import requests
 
-from tests.contract import small
-from wscpml import WSCPML, artifacts
+from tests import load
+from tests.serving.server import FEATURES, LABELS, log, make, serving
+from wscpml import artifacts
 from wscpml.cli import main
-from wscpml.quality import judging
-from wscpml.serving import tracking
-from wscpml.serving.model import Model, save
-
-LABELS = ["rock", "<b>R&B</b>", "NA", "labels"]
-FEATURES = [f"feature {j}" for j in range(8)]
-SECONDS_TO_START = 120
 
 
 @pytest.fixture(scope="module")
@@ -34,79 +23,32 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(directory):
     """An estimator, and its model in a directory."""
-    X, _, candidates = small(n=60)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "TREES", 50)
-        fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(X, candidates)
-    model = Model(fitted.map_, fitted.head_, FEATURES, LABELS)
-    save(directory / "model", model)
-    return fitted
+    return make(directory)
 
 
 @pytest.fixture(scope="module")
 def logged(directory, fitted):
     """The address of the model in MLflow, as the pipeline logs it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        patch.setenv("DVC_ROOT", str(directory))
-        result = tracking.Result(
-            name="served",
-            params={},
-            metrics={},
-            tags={},
-            courses={},
-            files=[],
-            tables={},
-            texts={},
-            model=directory / "model",
-            example=np.zeros((2, 8)),
-            dataset="none",
-            digest="0",
-            identity="0",
-            source="songs.csv",
-            sizes={},
-        )
-        run_id = tracking.log_run(result, "served")
-        (output,) = mlflow.get_run(run_id).outputs.model_outputs
-        return tracking.store_uri(), f"models:/{output.model_id}"
+    return log(directory)
 
 
 @pytest.fixture(scope="module")
-def ask(directory, logged):
-    """A function that sends a request to `mlflow models serve` and gives the answer."""
-    store, model = logged
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ["-m", "mlflow", "models", "serve", "--model-uri", model, "--host", "127.0.0.1"]
-    log = (directory / "server.log").open("w")
-    server = subprocess.Popen(
-        [sys.executable, *command, "--port", str(port), "--env-manager", "local"],
-        cwd=directory,
-        env=os.environ | {"MLFLOW_TRACKING_URI": store, "MLFLOW_DISABLE_TELEMETRY": "true"},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
+def server(directory, logged):
+    """The address of a server of the model, and its process."""
+    with serving(directory, *logged) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def ask(server):
+    """A function that sends a request with a table and gives the answer."""
+    address, _ = server
+    return lambda table: requests.post(
+        f"{address}/invocations",
+        data=json.dumps({"dataframe_split": json.loads(table.to_json(orient="split"))}),
+        headers={"Content-Type": "application/json"},
+        timeout=30,
     )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(SECONDS_TO_START):
-            try:
-                requests.get(f"{address}/ping", timeout=5)
-                break
-            except requests.ConnectionError:
-                assert server.poll() is None, (directory / "server.log").read_text()
-                time.sleep(1)
-        yield lambda table: requests.post(
-            f"{address}/invocations",
-            data=json.dumps({"dataframe_split": json.loads(table.to_json(orient="split"))}),
-            headers={"Content-Type": "application/json"},
-            timeout=30,
-        )
-    finally:
-        os.killpg(server.pid, 15)
-        server.wait(30)
-        log.close()
 
 
 @pytest.fixture
@@ -160,9 +102,26 @@ def test_a_request_that_cannot_be_answered_is_400_and_says_why(ask, rows):
     empty = ask(rows)
     assert empty.status_code == 400
     line = "the request: row 5, column 'feature 5': is empty; mend that value"
-    assert empty.json()["message"].endswith(f"Error: {line}")
+    assert empty.json() == {"message": line}
     assert "Traceback" not in empty.text
 
     text = ask(rows.assign(**{"feature 5": "fast"}))
     assert text.status_code == 400
     assert "feature 5" in text.json()["message"]
+
+
+def test_many_clients_are_answered_and_every_mistake_is_4xx_with_a_reason(server):
+    report = load.run(*server, clients=20, seconds=2)
+    assert report.good > 20
+    assert not report.failed
+    assert report.bad.keys() == load.BAD.keys()
+    assert report.grown < load.MOST_GROWN
+
+
+def test_nothing_answers_but_predictions_and_health(server):
+    address, _ = server
+    for path in ("/", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"):
+        assert requests.get(address + path, timeout=30).status_code == 404, path
+    for path in ("/ping", "/health", "/version"):
+        assert requests.get(address + path, timeout=30).status_code == 200, path
+    assert requests.get(f"{address}/invocations", timeout=30).status_code == 405

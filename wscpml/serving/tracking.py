@@ -411,6 +411,15 @@ def serve() -> None:
     set_model(ServedModel())
 
 
+def scoring_app(model_uri: str) -> Any:
+    """MLflow's web application around a logged model; `scoring` stands before it."""
+    from mlflow.pyfunc import load_model, scoring_server
+
+    with _failures_in_one_line(READ_AGAIN):
+        mlflow.set_tracking_uri(store_uri())
+        return scoring_server.init(load_model(model_uri))
+
+
 def _signature(model: Model, example: pd.DataFrame) -> ModelSignature:
     outputs = [ColSpec("double", name) for name in model.label_names]
     inputs: list[ColSpec | TensorSpec] = [
