@@ -106,6 +106,33 @@ def test_the_cleaned_table_is_ones_own_without_the_wrong_tags(cleaned):
     assert 0 < decided.keep.mean() < 1
 
 
+@pytest.mark.parametrize(("kind", "none"), [("csv", "0"), ("parquet", "False")])
+def test_tags_may_be_columns_of_zero_and_one_beside_the_features(kind, none):
+    table = songs(300)[0]
+    given = table.pop("tags").str.get_dummies(", ").add_prefix("tag_")
+    given = given.rename(columns={"tag_rock": "tag_ROCK"}).astype(bool)
+    if kind == "csv":
+        given = given.astype(int)
+    table = table.join(given)
+    table["tempo"] = table.tempo.map("{:.2f}".format) if kind == "csv" else table.tempo
+    artifacts.write(f"items.{kind}", table)
+    chosen = ["--tags", "tag_*", "--id", "song", "--merge-variants", "--min-count", "5"]
+    outputs = ["-o", "clean.csv", "--cleaned-table", f"cleaned.{kind}"]
+    main(["clean", f"items.{kind}", *chosen, *QUICK, *outputs])
+    if kind == "csv":
+        before, after = (pd.read_csv(f, dtype=str) for f in ("items.csv", "cleaned.csv"))
+    else:
+        before, after = (pd.read_parquet(f) for f in ("items.parquet", "cleaned.parquet"))
+    pd.testing.assert_frame_equal(before.drop(columns=given), after.drop(columns=given))
+    changed = before[given.columns] != after[given.columns]
+    assert set(after[given.columns].to_numpy()[changed].astype(str)) == {none}
+    dropped = pd.read_csv("clean.csv").query("keep == 0")
+    row, column = changed.to_numpy().nonzero()
+    pairs = {(table.song[i], given.columns[j].casefold()) for i, j in zip(row, column, strict=True)}
+    assert pairs == set(zip(dropped.instance, dropped.label.str.casefold(), strict=True))
+    assert len(pairs) > 5
+
+
 def test_rare_tags_pass_through_unjudged_and_are_marked(cleaned):
     decided = pd.read_csv("clean.csv")
     rare = decided[decided.label == "polka"]

@@ -44,6 +44,23 @@ def test_a_table_with_a_column_of_tags():
     assert the_songs(load("tagged.csv", tags="tags"))
 
 
+@pytest.mark.parametrize("chosen", ["jazz,rock", "jazz, rock", "*[ao][cz]*"])
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_candidates_as_columns_of_zero_and_one_beside_the_features(chosen, kind):
+    table = pd.read_csv("x.csv").assign(**LABELS).astype(dict.fromkeys(LABELS, kind))
+    table.to_csv("both.csv", index=False)
+    table.to_parquet("both.parquet")
+    assert the_songs(load("both.csv", tags=chosen))
+    assert the_songs(load("both.parquet", tags=chosen))
+    table.drop(columns=["tempo", "loud"]).assign(label="x").to_csv("y.csv", index=False)
+    assert the_songs(load(candidates="y.csv", tags=chosen))
+
+
+def test_a_column_of_lists_may_have_a_comma_in_its_name():
+    pd.read_csv("tagged.csv").rename(columns={"tags": "a,b"}).to_csv("x.csv", index=False)
+    assert the_songs(load(tags="a,b"))
+
+
 def test_candidates_as_columns_of_zero_and_one_in_another_order_of_rows():
     table = pd.DataFrame({"song": IDS, **LABELS})
     table[::-1].to_csv("y.csv", index=False)
@@ -383,17 +400,42 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"y.csv": "song,a\ns1,0.5\n"},
             {"candidates": "y.csv"},
-            "row 1, label column 1: 0.5 is not 0",
+            "row 1, column 'a': 0.5 is not 0",
         ),
         (
             {"y.csv": "song,a\ns1,\n"},
             {"candidates": "y.csv"},
-            "row 1, label column 1: nan is not 0",
+            "row 1, column 'a': nan is not 0",
         ),
         (
             {"y.csv": "song,label\ns1,\n"},
             {"candidates": "y.csv"},
             "row 1, column 'label': is empty",
+        ),
+        (
+            {"x.csv": "song,t,rock,jazz\ns1,5,0,1\n"},
+            {"tags": "rock,jaz"},
+            "x.csv: tags=: has no column 'jaz'; its columns are song, t, rock, jazz",
+        ),
+        (
+            {"x.csv": "song,t,rock\ns1,5,0\n"},
+            {"tags": "tag_*"},
+            "x.csv: candidates= is no other file and tags= no column of this one",
+        ),
+        (
+            {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,2\n"},
+            {"tags": "tag_*"},
+            "x.csv: row 1, column 'tag_b': 2.0 is not 0 or 1 (or -1 or 1)",
+        ),
+        (
+            {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,\n"},
+            {"tags": "tag_*"},
+            "x.csv: row 1, column 'tag_b': nan is not 0 or 1 (or -1 or 1)",
+        ),
+        (
+            {"x.csv": "song,t,tags\ns1,5,rock;jazz\n"},
+            {"tags": "tag*"},
+            "'rock;jazz' is not a number; tags= names one column of lists, or columns of 0 and 1",
         ),
         ({"x.csv": "song,t,tags\n,1,a\n"}, {"tags": "tags"}, "row 1, column 'song': is empty"),
     ],

@@ -164,6 +164,19 @@ def test_the_audit_shows_the_items_as_people_know_them(tiny_project):
         settings.load()
 
 
+def test_tags_of_params_may_be_columns_of_zero_and_one(tiny_project):
+    Path("data/own").mkdir(parents=True)
+    text = "tempo,rock,jazz\n" + "".join(f"{i},{i % 2},{i % 3 % 2}\n" for i in range(20))
+    Path("data/own/x.csv").write_text(text)
+    change("dataset", {"name": None, "features": "data/own/x.csv", "tags": "rock,jazz"})
+    run_all("prepare")
+    names = artifacts.read("data/prepared/names.json")
+    assert (names["features"], names["labels"]) == (["tempo"], ["rock", "jazz"])
+    change("dataset", {"tags": "rock,jaz"})
+    with pytest.raises(UserError, match=r"x\.csv: dataset\.tags: has no column 'jaz'; its columns"):
+        run_all("prepare")
+
+
 def test_the_audit_of_another_method_says_that_it_has_no_probabilities(tiny_project):
     apply("pml-ni")
     page = Path("metrics/audit.html").read_text()

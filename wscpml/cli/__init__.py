@@ -327,7 +327,11 @@ def _take_data(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--truth", type=Path, metavar="FILE", help="the true labels, if known")
     command.add_argument("--id", metavar="COLUMN", help="names the instances")
-    command.add_argument("--tags", metavar="COLUMN", help="holds lists of labels")
+    command.add_argument(
+        "--tags",
+        metavar="COLUMN",
+        help="holds lists of labels; or columns of 0 and 1, such as rock,jazz or 'tag_*'",
+    )
     command.add_argument("--separator", help="between those labels, if it is not found by looking")
     command.add_argument(
         "--merge-variants",

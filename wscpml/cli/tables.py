@@ -1,6 +1,7 @@
 """Tables that `wscpml clean` writes: decisions with unjudged tags, and a person's own, cleaned."""
 
 from argparse import Namespace
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,49 @@ def cleaned(options: Namespace, data: Dataset, dropped: "pd.DataFrame") -> "pd.D
     from wscpml.datasets import own, table_files, tags
 
     path = Path(options.features)
-    table = table_files.read(path, [options.tags])
+    table = read = table_files.read(path, [options.tags])
     if table_files.kind(path) in WORDS:
         table = table_files.read(path, list(map(str, table)))
-    lists = tags.read_lists(table[options.tags], options.separator, str(path), own.on_command_line)
     names = data.label_names + (data.unjudged.label_names if data.unjudged else [])
     spelt = {tags.plain(name): name for name in names} if options.merge_variants else {}
-    every = {label for labels in lists.labels for label in labels}
-    renamed = {label: spelt.get(tags.plain(label), label) for label in every}
     row = {instance: i for i, instance in enumerate(data.instance_ids)}
     pairs = zip(dropped.instance, dropped.label, strict=True)
     wrong = {(row[instance], label) for instance, label in pairs}
-    return table.assign(**{options.tags: lists.without(wrong, renamed)})
+
+    def renamed(labels: Iterable[str]) -> dict[str, str]:
+        return {label: spelt.get(tags.plain(label), label) for label in labels}
+
+    if options.tags not in table:
+        apart = (options.id, *options.show)
+        columns, _ = tags.columns(
+            options.tags, [name for name in map(str, table) if name not in apart]
+        )
+        return _without(table, read[columns], renamed(columns), wrong)
+    lists = tags.read_lists(table[options.tags], options.separator, str(path), own.on_command_line)
+    of_each = renamed(label for labels in lists.labels for label in labels)
+    return table.assign(**{options.tags: lists.without(wrong, of_each)})
+
+
+def _without(
+    table: "pd.DataFrame",
+    columns: "pd.DataFrame",
+    names: Mapping[str, str],
+    wrong: Collection[tuple[int, str]],
+) -> "pd.DataFrame":
+    """A table whose columns of 0 and 1 have what means 0 in them, for wrong pairs of row and label.
+
+    The label of each column is by `names`.
+    """
+    import numpy as np
+
+    from wscpml.datasets.tables import numbers
+
+    values = numbers(columns, "")
+    absent = np.argwhere(values <= 0)
+    zero = table[list(columns)].iat[tuple(absent[0])] if len(absent) else "0"
+    changed = {}
+    for (name, label), of_column in zip(names.items(), values.T, strict=True):
+        there = np.flatnonzero(of_column > 0).tolist()
+        changed[name] = table[name].copy()
+        changed[name].iloc[[i for i in there if (i, label) in wrong]] = zero
+    return table.assign(**changed)

@@ -109,8 +109,8 @@ def check(data: Dataset, source: str) -> list[str]:
     return [*data.remarks, *(f"{source}: {line}" for line in _oddities(data))]
 
 
-def binary(labels: Matrix, source: str) -> Array:
-    """Labels as 0/1 uint8, from 0/1 or -1/1 of any type."""
+def binary(labels: Matrix, source: str, names: Sequence[str] | None = None) -> Array:
+    """Labels as 0/1 uint8, from 0/1 or -1/1 of any type; columns' names are for the message."""
     ask_for_labels(labels.shape[0], labels.shape[1], source)
     dense = np.asarray(to_dense(labels))
     if dense.dtype == np.uint8 and dense.max(initial=0) <= 1:
@@ -122,9 +122,8 @@ def binary(labels: Matrix, source: str) -> Array:
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         value = dense[i, j].item()
-        raise UserError(
-            f"{source}: row {i + 1}, label column {j + 1}: {value!r} is not 0 or 1 (or -1 or 1)"
-        )
+        column = f"column {names[j]!r}" if names else f"label column {j + 1}"
+        raise UserError(f"{source}: row {i + 1}, {column}: {value!r} is not 0 or 1 (or -1 or 1)")
     return positive.astype(np.uint8)
 
 

@@ -57,7 +57,7 @@ class Sources:
     candidates: Path | None = None  # None: in the same file as the features
     truth: Path | None = None
     id: str | None = None  # column that names the instances
-    tags: str | None = None  # column that holds lists of labels
+    tags: str | None = None  # column of lists of labels, or 0/1 columns as rock,jazz or tag_*
     separator: str | None = None  # between the labels of such a list; None: found by looking
     merge_variants: bool = False  # whether labels are one that differ in case or blanks alone
     min_count: int = 1  # rows that a label must have to be judged
@@ -207,10 +207,12 @@ class _Files:
             self.remarks.append(remark)
         return [re.sub(r"\.0+$", "", key) for key in found]
 
-    def numbers(self, table: pd.DataFrame, path: Path) -> Array:
+    def numbers(self, table: pd.DataFrame, path: Path, named_as_tags: bool) -> Array:
         named = self.sources.named
         options = f"{named('id')}, {named('tags')} or {named('show')}"
         way_out = f"leave the column out, or name it as {options}"
+        if named_as_tags:
+            way_out = f"{named('tags')} names one column of lists, or columns of 0 and 1"
         return numbers(table, str(path), way_out=way_out)
 
     def holds_truth(self) -> bool:
@@ -223,14 +225,16 @@ class _Files:
             if found.features is None:
                 raise UserError(f"{path}: holds no features")
             return Features(found.features, found.feature_names, None)
-        if sources.candidates in (None, path) and sources.tags not in found:
+        with_tags = sources.candidates in (None, path)
+        tagged = self.tag_columns(found, path, with_tags)
+        if with_tags and not tagged:
             raise UserError(
                 f"{path}: {sources.named('candidates')} is no other file and "
                 f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
             )
         ids = self.ids(found, path)
         shown = [name for name in sources.show if name not in sources.columns]
-        rest = (sources.id, sources.tags, *shown)
+        rest = (sources.id, *tagged, *shown)
         table = found.drop(columns=[name for name in rest if name in found])
         train = None if held_out is None else ~held_out(len(table))
         encoded = encode(table, str(path), sources.named, sources.columns, train)
@@ -247,20 +251,36 @@ class _Files:
         found, sources = self.content(path), self.sources
         if isinstance(found, readers.Parts):
             return _matrix_labels(found, path, kind, path == sources.features)
-        ids = self.ids(found, path)
-        if sources.tags in found:
+        ids, tagged = self.ids(found, path), self.tag_columns(found, path)
+        if tagged == [sources.tags]:
             column, named = found[sources.tags], sources.named
             lists = tags.read_lists(column, sources.separator, str(path), named)
             self.remarks += lists.remarks
             names, matrix = lists.indicator()
             return Labels(path, matrix, names, ids)
-        if ids is not None and "label" in found:
+        if not tagged and ids is not None and "label" in found:
             self.remarks += _repeated(found, sources.id, path)
             return _long_rows(found, ids, path)
         rest = (sources.id, *sources.show)
         columns = found.drop(columns=[name for name in rest if name in found])
-        matrix = binary(self.numbers(columns, path), str(path))
-        return Labels(path, matrix, list(map(str, columns)), ids)
+        if tagged:
+            columns = columns[tagged]
+        names = list(map(str, columns))
+        matrix = binary(self.numbers(columns, path, bool(tagged)), str(path), names)
+        return Labels(path, matrix, names, ids)
+
+    def tag_columns(self, table: pd.DataFrame, path: Path, all_of_them: bool = True) -> list[str]:
+        """The columns of a table that hold its tags: one of lists, or some of 0 and 1, or none."""
+        sources = self.sources
+        apart = (sources.id, *sources.show)
+        there = [c for c in table if isinstance(c, str) and c not in apart]
+        found, unknown = tags.columns(sources.tags, there)
+        if found and unknown and all_of_them:
+            raise UserError(
+                f"{path}: {sources.named('tags')}: has no column {unknown[0]!r}; its columns are "
+                f"{_columns(table)}"
+            )
+        return found
 
     def shown_in(self, name: str) -> Path:
         """The file that has a column to show: that of the features, or else of the candidates."""

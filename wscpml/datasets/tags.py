@@ -1,9 +1,11 @@
 """Lists of labels, however people write them: as text, as JSON, as lists; and odd labels."""
 
 import ast
+import fnmatch
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,16 @@ COMMON_SEPARATORS = ",|;/"
 LISTS = (list, tuple, set, frozenset, np.ndarray)
 FEW_ROWS = 20  # of so few, odd labels are not worth telling
 UNLIKE = 0.5  # more labels than this share of the rows are hardly labels
+
+
+def columns(given: str | None, there: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The columns of tags, and names of none: a column, or several as rock,jazz or tag_*."""
+    if given is None or given in there:
+        return [given] if given else [], []
+    found = {name: fnmatch.filter(there, name) for name in map(str.strip, given.split(","))}
+    found |= {name: [name] for name in found if name in there}
+    unknown = [name for name, fitting in found.items() if not fitting]
+    return list(dict.fromkeys(chain(*found.values()))), unknown
 
 
 @dataclass(frozen=True)
