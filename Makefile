@@ -1,11 +1,13 @@
-# run · test · test-quick · ui · experiments · review · lint · docs · study: each sets up what it needs in .venv, once.
+# run · test · test-quick · ui · experiments · review · lint · docs · study · update · hashes · sbom: each sets up what it needs in .venv, once.
 PYTHON ?= python3
 PORT ?= 5000
+UV = 0.13.8
+CYCLONEDX = 7.5.0
 REVIEW_PORT ?= 8765
 SHOWN = (average_precision|hamming_loss|labels.suspicious)$$
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: run test test-quick ui experiments review lint format docs track study study-quick
+.PHONY: run test test-quick ui experiments review lint format docs track study study-quick update hashes sbom
 
 run: .venv/installed
 	python -m wscpml.settings
@@ -54,6 +56,31 @@ study: .venv/installed
 
 study-quick: .venv/installed
 	python -m experiments.study --quick
+
+# The newest versions that pyproject.toml allows, into constraints.txt, without what only torch's CUDA builds ask for.
+update: .venv/tools/installed
+	mkdir -p build
+	.venv/tools/bin/uv pip compile pyproject.toml --all-extras --python-version 3.11 --upgrade --no-annotate --no-header \
+		--no-emit-index-url --quiet --output-file build/newest.txt
+	grep -Ev '^(cuda|nvidia|triton)' build/newest.txt > constraints.txt
+	git diff --stat constraints.txt
+
+# constraints.txt with the sha256 of every file, but for torch, which comes in one file per kind of processor.
+hashes: .venv/tools/installed
+	mkdir -p build
+	grep -v '^torch==' constraints.txt > build/pins.txt
+	.venv/tools/bin/uv pip compile build/pins.txt --no-deps --universal --generate-hashes --no-annotate --no-header \
+		--no-emit-index-url --quiet --output-file build/hashes.txt
+
+# What is installed in .venv, as a CycloneDX bill of materials.
+sbom: .venv/installed .venv/tools/installed
+	mkdir -p build
+	.venv/tools/bin/cyclonedx-py environment --output-reproducible --output-file build/sbom.json .venv/bin/python
+
+.venv/tools/installed:
+	$(PYTHON) -m venv .venv/tools
+	.venv/tools/bin/python -m pip install --quiet uv==$(UV) cyclonedx-bom==$(CYCLONEDX)
+	touch $@
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
