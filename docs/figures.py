@@ -78,12 +78,13 @@ class Example:
     def unseen(self) -> Array:
         """P, the chance of each label to be a candidate, by predictors that did not see the row."""
         Y = self.candidates.astype(float)
-        return judging.predict_unseen(self.rows, self.candidates, Y, seed=0)
+        return judging.predict_unseen(self.rows, self.candidates, Y, seed=0).unseen
 
     @cached_property
     def noise(self) -> tuple[NoiseModel, Array]:
         """Which noise it is, and the scores that show it."""
-        return noise_model.fit(self.unseen, self.candidates.astype(float))
+        seen = noise_model.fit(self.unseen, self.candidates.astype(float))
+        return seen.model, seen.scores
 
     @cached_property
     def judged(self) -> JudgedLabels:

@@ -134,8 +134,8 @@ def commands(*start):
 def test_every_wscpml_command_of_every_page_is_one():
     found = commands("wscpml")
     assert {words[0] for words in found} == {
-        "audit", "clean", "datasets", "describe", "diff", "fetch", "import-decisions", "methods",
-        "predict", "queue", "restore", "review", "sample",
+        "audit", "clean", "datasets", "describe", "diff", "fetch", "import-decisions", "init",
+        "methods", "predict", "queue", "restore", "review", "sample", "verify",
     }  # fmt: skip
     for words in found:
         cli._parser().parse_args(words)
