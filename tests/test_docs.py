@@ -135,7 +135,7 @@ def test_every_wscpml_command_of_every_page_is_one():
     found = commands("wscpml")
     assert {words[0] for words in found} == {
         "audit", "clean", "datasets", "describe", "diff", "fetch", "import-decisions", "init",
-        "methods", "predict", "queue", "restore", "review", "sample", "verify",
+        "methods", "predict", "queue", "restore", "review", "sample",
     }  # fmt: skip
     for words in found:
         cli._parser().parse_args(words)
