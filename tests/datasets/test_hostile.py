@@ -220,7 +220,7 @@ def test_parquet_that_means_more_than_it_holds_is_refused():
     for tags in (often, lists):
         parquet.write_table(pa.table({"tags": tags}), "x.parquet")
         assert Path("x.parquet").stat().st_size < 200_000
-        refused("x.parquet", told="it repeats long texts, which takes 10.0 GB")
+        refused("x.parquet", told="it repeats long texts, which takes 10 GB")
     parquet.write_table(pa.table({"tags": np.zeros(20_000_000)}), "x.parquet")
     refused("x.parquet", told="it has 20,000,000 rows and 1 columns")
     parquet.write_table(

@@ -9,6 +9,7 @@ import yaml
 
 import stages
 from tests.conftest import Project
+from wscpml import settings
 from wscpml.cli import main
 from wscpml.errors import UserError
 from wscpml.serving import locks
@@ -61,7 +62,7 @@ def test_a_stage_refuses_inputs_that_are_not_what_was_made(project, params):
 
     Path("params.yaml").write_text(yaml.safe_dump(params))
     with pytest.raises(SystemExit, match="data/made: is not what dvc.lock says"):
-        stages.run(second)
+        stages.run(second, settings.load)
     project.run("dvc", "commit", "--force", "--quiet")
     locks.refuse_changed("second", "wsc-pml")
 
