@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -14,6 +15,9 @@ from benchmarks import ROOT, copy_project
 from wscpml.datasets.dataset import Dataset
 from wscpml.datasets.registry import REGISTRY, Named
 from wscpml.quality import judging
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what is in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start heed it
 
 STAGES = [
     "identify",
