@@ -1,3 +1,6 @@
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +10,8 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from tests.contract import small
-from wscpml.algorithm import composition, network
+from wscpml.algorithm import composition, features, network
+from wscpml.blocks import Engine
 from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
 from wscpml.quality import forests, judging
@@ -314,3 +318,25 @@ def test_many_labels_split_by_sums_and_leaves_have_their_means():
         np.corrcoef(each.ravel(), targets.ravel())[0, 1] for each in (forest.predict(X), unseen)
     )
     assert seen > left_out + 0.2
+
+
+def test_what_is_sent_to_workers_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 10)
+    monkeypatch.setattr(network, "START_ROWS", 60)
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 50)
+    monkeypatch.setattr(features, "MOST_ANCHORS", 50)
+    sent = []
+
+    class Told(Engine):
+        def over(self, work, blocks, need, what):
+            predictors = work.learned.predictors  # one, or two where noise is seen
+            sent.append(len(pickle.dumps(predictors)) / len(predictors))
+            return super().over(work, blocks, need, what)
+
+    for n in (240, 960):
+        X, _, candidates = small(n=n)
+        rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+        rows = replace(rows, engine=Told())
+        judging.judge(rows, candidates, np.random.default_rng(0))
+    first, second = sent
+    assert second < 1.3 * first

@@ -4,6 +4,7 @@ Splits are chosen by the targets, or where labels are many by a few random sums 
 has the mean targets of its rows, nearly all of which are 0 and not stored.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from wscpml.arrays import Array, Matrix, row_blocks
 
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
 PAIRS_PER_TREE = 250_000  # rows times targets that a tree is grown on at most
-SUMS = 64  # of targets, that splits are chosen by where there are more
+MANY, SUMS = 64, 16  # of more targets, random sums that splits are chosen by
 PAIRS_AT_ONCE = 2_000_000  # predictions that are made at once
 
 
@@ -58,11 +59,11 @@ def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[F
 
     X, (n, k) = _as_trees_take_it(X), targets.shape
     summed = targets
-    if k > SUMS:
+    if k > MANY:
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (k, SUMS))
         summed = sparse.csr_array(targets) @ signs
-    few = PAIRS_PER_TREE / summed.size
-    grown = ExtraTreesRegressor(
+    few = PAIRS_PER_TREE / (n * min(k, MANY))
+    forest = ExtraTreesRegressor(
         trees,
         min_samples_leaf=leaf,
         max_features=max(1, min(round(TRIED * X.shape[1]), MOST_TRIED)),
@@ -70,12 +71,15 @@ def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[F
         bootstrap=True,
         random_state=seed,
         n_jobs=-1,
-    ).fit(X, summed.squeeze())
-    parts = [each.tree_ for each in grown.estimators_]
-    counts = np.array([part.node_count for part in parts])
-    forest = Forest(parts, np.cumsum(counts) - counts, sparse.csr_array((0, k)))
-    leaves = forest.leaves(X)
+    )
+    with warnings.catch_warnings():  # scikit-learn's threads may leave its filters empty
+        grown = forest.fit(X, summed.squeeze())
     drawn = np.stack([np.bincount(rows, minlength=n) for rows in grown.estimators_samples_], axis=1)
+    parts = [_splits_alone(each.tree_) for each in grown.estimators_]
+    del grown, forest
+    counts = np.array([part.node_count for part in parts])
+    starts = np.cumsum(counts) - counts
+    leaves = Forest(parts, starts, sparse.csr_array((0, k))).leaves(X)
     row, tree = np.nonzero(drawn)
     often = drawn[row, tree].astype(float)
     shape = (int(counts.sum()), n)
@@ -83,8 +87,17 @@ def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[F
     size = members.sum(axis=1)
     means = sparse.csr_array(members @ sparse.csr_array(targets))
     means.data /= np.repeat(size, np.diff(means.indptr))
-    forest = Forest(parts, forest.starts, means)
-    return forest, forest.votes(leaves, drawn == 0)
+    found = Forest(parts, starts, means)
+    return found, found.votes(leaves, drawn == 0)
+
+
+def _splits_alone(tree: Any) -> Any:
+    """A tree that tells the leaves of rows and no values, which are most of its memory."""
+    from sklearn.tree._tree import Tree
+
+    bare = Tree(tree.n_features, np.ones(1, np.intp), 1)
+    bare.__setstate__(tree.__getstate__() | {"values": np.zeros((tree.node_count, 1, 1))})
+    return bare
 
 
 def _as_trees_take_it(X: Matrix) -> Matrix:

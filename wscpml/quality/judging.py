@@ -230,18 +230,23 @@ def judge_by(
 
 
 @dataclass(frozen=True)
+class Predictor:
+    """Ridge and forest, for rows that they were not fitted to."""
+
+    line: Ridge  # on the kernel, not on its mapped features
+    forest: Forest
+
+    def __call__(self, kernel: Array, scaled: Array) -> Array:
+        """Predictions ``(b, k)``."""
+        return (kernel @ self.line.weight + self.line.bias + self.forest.predict(scaled)) / 2
+
+
+@dataclass(frozen=True)
 class Opinion:
-    """What ridge and forest say of the targets ``(m, k)`` of some rows, and so of others."""
+    """What is said of the targets ``(m, k)`` of some rows."""
 
     unseen: Array  # (m, k), predictions for these rows, without having seen their own targets
-    line: Ridge | None = None  # on the kernel, not on its mapped features
-    forest: Forest | None = None
-
-    def of(self, kernel: Array, scaled: Array) -> Array:
-        """Predictions ``(b, k)`` for other rows."""
-        assert self.line is not None
-        assert self.forest is not None
-        return (kernel @ self.line.weight + self.line.bias + self.forest.predict(scaled)) / 2
+    predictor: Predictor | None = None  # of other rows, if there are any
 
 
 class _Round(NamedTuple):
@@ -323,7 +328,7 @@ class Learned:
     tied: float
     lost: float = 0.0
     own_weight: float = 0.5  # of labels' own curves
-    opinions: list[Opinion] = field(default_factory=list)  # one, or two where noise is seen
+    predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
 
     def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
@@ -381,19 +386,19 @@ def _learn(predict: Predict, every: _Everyone, sample: Array, k: int) -> tuple[L
         rank,
         tied,
         lost,
-        opinions=[opinion],
+        predictors=[opinion.predictor],
         others=[seen.others],
     )
     votes = None if every.votes is None else every.votes[place]
     found, true, targets = _first_round(learned, every, sample, P, scores, votes)
     left = confusion.kept(model.confused, row, label)
     if model.seen > NEVER_SURE:
-        del P, scores, seen
+        del P, Y, scores, seen, opinion
         opinion = predict(targets)
         P = _beside(opinion.unseen, None if given is None else true)
         heard = noise_model.heard(model.free, model.confused, k)
         others, again = noise_model.learn_others(P, targets, model.first, heard)
-        learned.opinions.append(opinion)
+        learned.predictors.append(opinion.predictor)
         learned.others.append(others)
         found = _second_round(learned, found, true, again, row, label)
     return learned, found._replace(confidence=found.confidence * left)
@@ -459,7 +464,7 @@ class _Judging:
         scaled = self.scaled[chosen]
         kernel = self.feature_map.kernel(scaled)
         given = None if self.every.given is None else self.every.given[chosen]
-        first, *second = (opinion.of(kernel, scaled) for opinion in learned.opinions)
+        first, *second = (each(kernel, scaled) for each in learned.predictors if each)
         P = _beside(first, given)
         Y = self.every.targets(chosen, P.shape[1])
         scores = _with(learned.others[0], P, Y)
@@ -533,10 +538,12 @@ def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: 
 
     Candidates and targets ``(m, k)`` are of the rows that the axes are of.
     """
-    ridge = rows.axes.fit(candidates, targets)
+    fitted = rows.axes.fit(candidates, targets)
+    left_out, line = fitted.left_out, rows.feature_map.on_kernel(fitted.head)
+    del fitted
     scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
     forest, of_forest = forests.grow(scaled, targets, seed, TREES, LEAF)
-    return Opinion((ridge.left_out + of_forest) / 2, rows.feature_map.on_kernel(ridge.head), forest)
+    return Opinion((left_out + of_forest) / 2, Predictor(line, forest))
 
 
 @dataclass(frozen=True)
