@@ -42,3 +42,42 @@ def chromium(profile: Path) -> Iterator[Chrome]:
     with Chrome(options, ChromeService(driver)) as chrome:
         chrome.get("about:blank")  # Chromium's own page for a new tab asks for much
         yield chrome
+
+
+ELSEWHERE = "http://127.0.0.1:9/x"
+TRIED = {  # what a stranger's code would do in a page, by the directive that refuses it
+    "script-src-elem": "make('script', {textContent: 'document.title = \"owned\"'})",
+    "script-src-attr": "make('div').setAttribute('onclick', 'document.title = \"owned\"')",
+    "script-src": "setTimeout(() => Function('document.title = \"owned\"')())",
+    "style-src-elem": "make('style', {textContent: 'body {color: red}'})",
+    "style-src-attr": "make('p').setAttribute('style', 'color: red')",
+    "connect-src": "fetch(elsewhere).catch(() => 0)",
+    "img-src": "make('img', {src: elsewhere})",
+    "media-src": "make('audio', {src: elsewhere})",
+    "font-src": "new FontFace('x', `url(${elsewhere})`).load().catch(() => 0)",
+    "frame-src": "make('iframe', {src: elsewhere})",
+    "object-src": "make('object', {data: elsewhere})",
+    "worker-src": "new Worker('data:text/javascript,0')",
+    "base-uri": "make('base', {href: elsewhere})",
+    "form-action": "make('form', {action: elsewhere}).submit()",
+}
+
+
+def let_in(chrome: Chrome) -> set[str]:
+    """What of all that is not refused by the policy of the page that is open."""
+    tries = ", ".join(f"() => {each}" for each in TRIED.values())
+    refused = chrome.execute_async_script(
+        f"""
+        const done = arguments[0], elsewhere = "{ELSEWHERE}", refused = [];
+        document.addEventListener("securitypolicyviolation",
+            (event) => refused.push(event.effectiveDirective));
+        const make = (tag, given = {{}}) => {{
+            const made = Object.assign(document.createElement(tag), given);
+            document.body.append(made);
+            return made;
+        }};
+        for (const each of [{tries}]) try {{ each(); }} catch {{ }}
+        setTimeout(() => done(refused), 300);"""
+    )
+    chrome.get_log("browser")  # what was refused is told there, and is no mistake of ours
+    return TRIED.keys() - set(refused)

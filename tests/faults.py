@@ -1,16 +1,19 @@
 """What happens when processes are killed, disks are full, servers fail and files are damaged.
 
-`python -m tests.faults [--quick] [--seed N] [--only PART ...]` runs the pipeline on a small data
+`python -m tests.faults [--quick] [--only PART ...] [--keep FILE]` runs the pipeline on a small data
 set in a project of its own, does all that to it, and prints how often all was right afterwards:
-the same bytes, one whole run, nothing left behind; or one clear line. It exits with 1 if not.
+the same bytes, one whole run, nothing left behind; or one clear line. It exits with 1 if not. With
+a file to keep what was found in, a harness that was stopped goes on where it was.
 """
 
 import argparse
 import hashlib
+import importlib
 import json
 import os
 import random
 import resource
+import runpy
 import shutil
 import signal
 import sqlite3
@@ -18,10 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import yaml
 
@@ -32,22 +38,33 @@ from wscpml import artifacts
 from wscpml.serving import locks
 
 RESULTS = ("data", "models", "metrics")
-LEFT = (".tmp", ".half-made")  # how the names of what is left behind end
+OTHERS = (".dvc", ".git", ".site", "mlruns", "__pycache__")  # where DVC, git and MLflow keep theirs
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "sqlite3.connect")
+WRITES = os.O_WRONLY | os.O_RDWR
+SECONDS = 30  # that a server's fault may last
+MOST_DRAWN = 50  # moments, until one is met at which a program still runs
+MARK = "WSCPML_FAULTS"  # in the environment of whatever a program starts
+CELLS = {"folds": 2, "benchmarks": ["emotions-4"], "methods": ["br", "krr-c"]}  # of the study
+
+Attempt = Callable[[random.Random], str]  # says what is wrong afterwards, or nothing
 
 
 @dataclass
-class Part:
-    """What was tried, and what was not as it should be."""
+class Found:
+    """How often something was tried, and what was not as it should be."""
 
-    name: str
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def note(self, good: bool, what: str) -> None:
-        self.tried += 1
-        if not good:
-            self.wrong.append(what)
-            print(f"  {self.name}: {what}", file=sys.stderr, flush=True)
+
+@dataclass(frozen=True)
+class Ended:
+    """A stage that ran in a fork."""
+
+    status: int
+    said: str
+    seconds: float
+    changes: int  # of files and tables that it made, or tried
 
 
 class Place:
@@ -55,25 +72,32 @@ class Place:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.rooms = path / ".site"  # for what does not belong into the project
         self.env = os.environ | {
-            "DVC_SITE_CACHE_DIR": str(path / ".site"),
+            "DVC_SITE_CACHE_DIR": str(self.rooms),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "TMPDIR": str(self.rooms / "tmp"),
+            "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
         }
         self.env.pop("MLFLOW_TRACKING_URI", None)
         copy_project(path)
+        (self.rooms / "tmp").mkdir(parents=True)
         params = yaml.safe_load((path / "params.yaml").read_text())
         params["dataset"]["name"], params["noise"]["candidates"] = "emotions", 4
         params["classifier"]["max_epochs"] = 5
         (path / "params.yaml").write_text(yaml.safe_dump(params))
+        study = yaml.safe_load((path / "experiments/params.yaml").read_text()) | {"quick": CELLS}
+        (path / "experiments/params.yaml").write_text(yaml.safe_dump(study))
         (path / ".gitignore").open("a").write(".site\n")
         who = ["-c", "user.name=Test", "-c", "user.email=test@example.com"]
         for command in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "start"]):
             subprocess.run(["git", *command], cwd=path, env=self.env, check=True)
         self.run("dvc", "repro")
-        self.before = self.digests()
+        self.before, self.files = self.digests(), self.listed()
+        self.undisturbed: dict[str, Ended] = {}
 
     def start(self, *command: str, **env: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -102,6 +126,15 @@ class Place:
             if file.is_file() and file.name != "run.json"
         }
 
+    def listed(self) -> set[str]:
+        """All files that are not those of DVC, git and MLflow."""
+        found = (file.relative_to(self.path) for file in self.path.rglob("*") if file.is_file())
+        return {
+            file.as_posix()
+            for file in found
+            if not set(OTHERS) & set(file.parts) and not file.name.startswith("mlflow.db")
+        }
+
     def runs(self) -> list[tuple[str, str]]:
         """Id and status of each run in the local store that is not deleted."""
         with closing(sqlite3.connect(self.path / "mlflow.db")) as store:
@@ -114,9 +147,8 @@ class Place:
         now = self.digests()
         if now != self.before:
             found.append(f"other bytes: {sorted(set(now.items()) ^ set(self.before.items()))[:3]}")
-        left = [file for file in self.path.rglob("*") if file.name.endswith(LEFT)]
-        if left := [file for file in left if ".dvc/" not in file.as_posix()]:
-            found.append(f"left behind: {left[0].name}")
+        if left := self.listed() - self.files:
+            found.append(f"left behind: {sorted(left)[:3]}")
         if runs:
             known = json.loads((self.path / "metrics/run.json").read_text())["run_id"]
             if self.runs() != [(known, "FINISHED")]:
@@ -128,16 +160,121 @@ class Place:
             path.unlink()
         shutil.rmtree(self.path / "mlruns", ignore_errors=True)
 
+    def log_anew(self) -> None:
+        """One run in a store of its own, as at the beginning."""
+        self.forget_runs()
+        ended = in_fork(self, "track")
+        assert not ended.status, ended.said
 
-def killed(place: Place, rng: random.Random, longest: float, *command: str, **env: str) -> float:
-    """Kill a command and all that it started at a random moment, which is returned."""
-    process = place.start(*command, **env)
-    moment = rng.uniform(0, longest)
-    time.sleep(moment)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    return moment
+    def alone(self, stage: str, key: str = "") -> Ended:
+        """How a stage runs if nothing happens to it; `key` is how it was prepared for."""
+        name = f"{stage} {key}"
+        if name not in self.undisturbed:
+            self.undisturbed[name] = in_fork(self, stage)
+            assert not self.undisturbed[name].status, self.undisturbed[name].said
+        return self.undisturbed[name]
+
+
+def in_fork(
+    place: Place,
+    stage: str,
+    die_after: float | None = None,
+    die_at: int = 0,
+    room: int | None = None,
+    **env: str,
+) -> Ended:
+    """Run a stage in a fork of this process, which has imported what it needs.
+
+    So what happens to it meets its work, and not what Python imports. It is killed after so many
+    seconds, or at its change so and so; or it has room for files of so many bytes.
+    """
+    ours, its = os.pipe()
+    start = time.monotonic()
+    process = os.fork()
+    if not process:
+        _be_stage(place, stage, its, die_at, room, env)
+    os.close(its)
+    status = None
+    with os.fdopen(ours, "rb") as said:
+        while die_after is not None and status is None and time.monotonic() < start + die_after:
+            time.sleep(0.002)
+            ended, found = os.waitpid(process, os.WNOHANG)
+            status = found if ended else None
+        if status is None:
+            if die_after is not None:
+                os.killpg(process, signal.SIGKILL)
+            text = said.read().decode(errors="replace")
+            _, status = os.waitpid(process, 0)
+        else:
+            text = said.read().decode(errors="replace")
+    text, _, count = text.rpartition("\0")
+    seconds = time.monotonic() - start
+    return Ended(os.waitstatus_to_exitcode(status), text, seconds, int(count or 0))
+
+
+def _be_stage(
+    place: Place, stage: str, said: int, die_at: int, room: int | None, env: dict[str, str]
+) -> NoReturn:
+    changes, code = 0, 1
+
+    def changed(*_: object, **__: object) -> None:
+        nonlocal changes
+        changes += 1
+        if changes == die_at:
+            os.killpg(0, signal.SIGKILL)
+
+    def watch(event: str, given: tuple[object, ...]) -> None:
+        if event in CHANGES or (event == "open" and int(given[2] or 0) & WRITES):
+            changed()
+
+    try:
+        os.setsid()
+        os.chdir(place.path)
+        os.environ.clear()
+        os.environ.update(place.env | env)
+        tempfile.tempdir = place.env["TMPDIR"]
+        for stream in (1, 2):
+            os.dup2(said, stream)
+        if room is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        from sqlalchemy import Engine, event
+
+        event.listen(Engine, "before_cursor_execute", changed)
+        sys.addaudithook(watch)
+        sys.argv = [stage]
+        runpy.run_module(f"stages.{stage}", run_name="__main__")
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+        print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.write(1, f"\0{changes}".encode())
+        os._exit(code)
+
+
+def killed(place: Place, rng: random.Random, stage: str, key: str, by_time: bool) -> str:
+    """Kill a stage at a random moment or change, and run it again."""
+    alone = place.alone(stage, key)
+    for _ in range(MOST_DRAWN):
+        if by_time:
+            moment = rng.uniform(0, alone.seconds)
+            when, ended = f"at {moment:.2f} s", in_fork(place, stage, die_after=moment)
+        else:
+            number = rng.randint(1, alone.changes)
+            when, ended = f"at change {number}", in_fork(place, stage, die_at=number)
+        if ended.status == -signal.SIGKILL:
+            break
+    else:
+        return f"{stage} was never met while it ran"
+    again = in_fork(place, stage)
+    wrong = place.what_is_wrong()
+    if again.status or wrong:
+        return f"{stage} {key} {when}: {again.said[-300:]}{wrong}"
+    return ""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -146,328 +283,502 @@ def seconds(work: Callable[[], object]) -> float:
     return time.monotonic() - start
 
 
-def two_writers(count: int) -> Part:
+def writers(_: Place | None) -> list[Attempt]:
     """Two processes write one file, or one directory, at once."""
-    part = Part("two writers of one output")
+    return [partial(_two_writers, k % 2 == 1) for k in range(60)]
+
+
+def _two_writers(one_file: bool, _: random.Random) -> str:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        for round in range(count):
-            target = place / f"{round}.html" if round % 2 else place / str(round)
-            children = []
-            for text in ("a" * 400_000, "b" * 300_000):
-                child = os.fork()
-                if not child:
-                    if round % 2:
-                        artifacts.write(target, text)
-                    else:
-                        artifacts.write_directory(target, {"x.html": text, "y.html": text})
-                    os._exit(0)
-                children.append(child)
-            ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-            files = [target] if round % 2 else sorted(target.iterdir())
-            texts = {file.read_text() for file in files}
-            whole = len(texts) == 1 and len(set(next(iter(texts)))) == 1 and ends == [0, 0]
-            part.note(whole and len(list(place.iterdir())) == round + 1, f"round {round}")
-    return part
+        target = place / "x.html" if one_file else place / "x"
+        children = []
+        for text in ("a" * 400_000, "b" * 300_000):
+            child = os.fork()
+            if not child:
+                if one_file:
+                    artifacts.write(target, text)
+                else:
+                    artifacts.write_directory(target, {"x.html": text, "y.html": text})
+                os._exit(0)
+            children.append(child)
+        ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        texts = {file.read_text() for file in ([target] if one_file else target.iterdir())}
+        whole = len(texts) == 1 and len(set(next(iter(texts)))) == 1 and ends == [0, 0]
+        return "" if whole and len(list(place.iterdir())) == 1 else f"{ends} {len(texts)}"
 
 
-def killed_stages(place: Place, rng: random.Random, count: int) -> Part:
-    """SIGKILL at random moments of every stage; then it runs again."""
-    part = Part("SIGKILL in a stage")
+def stages(place: Place) -> list[Attempt]:
+    """SIGKILL in every stage but `track`, by time and by what it changes; then it runs again."""
     names = [name for name in STAGES if name != "track"]
-    times = {
-        name: seconds(lambda name=name: place.run(sys.executable, "-m", f"stages.{name}"))
-        for name in names[: min(count, len(names))]
-    }
-    for k in range(count):
-        name = names[k % len(names)]
-        command = (sys.executable, "-m", f"stages.{name}")
-        moment = killed(place, rng, times.get(name, 2.0), *command)
-        code, err = place.run(*command, check=False)
-        part.note(
-            code == 0 and not place.what_is_wrong(),
-            f"{name} at {moment:.2f} s: {err[-200:]}{place.what_is_wrong()}",
-        )
-    return part
+    return [partial(killed, place, stage=name, key="", by_time=k % 2 == 0)
+            for k in range(5) for name in names]  # fmt: skip
 
 
-def killed_repro(place: Place, rng: random.Random, count: int) -> Part:
-    """SIGKILL of `dvc repro` and all of its processes; then it goes on."""
-    part = Part("SIGKILL of dvc repro")
-    longest = seconds(lambda: place.run("dvc", "repro", "--force"))
-    for _ in range(count):
-        moment = killed(place, rng, longest, "dvc", "repro", "--force")
-        code, err = place.run("dvc", "repro", check=False)
-        part.note(
-            code == 0 and not place.what_is_wrong(),
-            f"at {moment:.1f} s: {err[-300:]}{place.what_is_wrong()}",
-        )
-    return part
-
-
-def killed_track(place: Place, rng: random.Random, count: int) -> Part:
+def track(place: Place) -> list[Attempt]:
     """SIGKILL in `track`, of every second one while there is no store yet."""
-    part = Part("SIGKILL in track and while the store is made")
-    command = (sys.executable, "-m", "stages.track")
-    longest = 0.0
-    for k in range(count):
-        if k % 2 == 0:
-            place.forget_runs()
-        else:
+
+    def attempt(k: int, rng: random.Random) -> str:
+        if k % 2:
             with closing(sqlite3.connect(place.path / "mlflow.db")) as store:
                 store.execute("UPDATE runs SET lifecycle_stage = 'deleted'")
                 store.commit()
-        if not longest:
-            longest = seconds(lambda: place.run(*command))
+        else:
             place.forget_runs()
-        moment = killed(place, rng, longest, *command)
+        key = "with a store" if k % 2 else "without a store"
+        if f"track {key}" not in place.undisturbed:
+            place.alone("track", key)
+            return attempt(k, rng)
+        return killed(place, rng, "track", key, by_time=k % 4 > 1)
+
+    return [partial(attempt, k) for k in range(24)]
+
+
+def study(place: Place) -> list[Attempt]:
+    """SIGKILL of the study, of all of its processes or of the first alone; then it goes on."""
+    command = (sys.executable, "-m", "experiments.study", "--quick")
+    results = place.path / "experiments/quick/results"
+
+    def forget() -> None:
+        place.forget_runs()
+        shutil.rmtree(results, ignore_errors=True)
+        (place.path / "experiments/quick/dvc.lock").unlink(missing_ok=True)
+
+    def found() -> dict[str, object]:
+        return {
+            file.name: [run["metrics"] for run in json.loads(file.read_text())["runs"]]
+            for file in results.rglob("*.json")
+        }
+
+    alone: dict[str, object] = {}
+    longest: list[float] = []
+
+    def attempt(k: int, rng: random.Random) -> str:
+        forget()
+        if not alone:
+            longest.append(seconds(lambda: place.run(*command)))
+            alone.update(found())
+            place.files = place.listed()
+            forget()
+        process = place.start(*command)
+        moment = rng.uniform(0.5, longest[0])
+        time.sleep(moment)
+        kill_all(process) if k % 2 else process.kill()
+        process.communicate()
         code, err = place.run(*command, check=False)
-        part.note(
-            code == 0 and not place.what_is_wrong(),
-            f"at {moment:.1f} s: {err[-300:]}{place.what_is_wrong()}",
-        )
-    return part
+        runs, left = place.runs(), place.listed() - place.files
+        each = len(CELLS["methods"]) * (1 + int(CELLS["folds"]))
+        whole = len(runs) == each and {status for _, status in runs} == {"FINISHED"}
+        if code or not whole or left or found() != alone:
+            return f"at {moment:.1f} s: {code} {err[-300:]} {len(runs)} runs, left {sorted(left)}"
+        return ""
+
+    return [partial(attempt, k) for k in range(10)]
 
 
-def killed_server(place: Place, rng: random.Random, count: int) -> Part:
+def kill_all(process: "subprocess.Popen[str]") -> None:
+    """Kill a process and all that it started."""
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+    process.kill()
+
+
+def repro(place: Place) -> list[Attempt]:
+    """SIGKILL of `dvc repro`, of all of its processes or of DVC alone; then it goes on."""
+    longest: list[float] = []
+
+    def attempt(k: int, rng: random.Random) -> str:
+        if not longest:
+            longest.append(seconds(lambda: place.run("dvc", "repro", "--force")))
+        process = place.start("dvc", "repro", "--force")
+        moment = rng.uniform(1, longest[0])
+        time.sleep(moment)
+        kill_all(process) if k % 2 else process.kill()
+        process.communicate()
+        code, err = place.run("dvc", "repro", check=False)
+        wrong = place.what_is_wrong()
+        return f"at {moment:.1f} s: {err[-300:]}{wrong}" if code or wrong else ""
+
+    return [partial(attempt, k) for k in range(10)]
+
+
+def server(place: Place) -> list[Attempt]:
     """An MLflow server that dies while `track` logs to it; then one that lives."""
-    part = Part("server killed while track logs")
-    port, home = "5731", place.path / ".site/server"
+    home = place.rooms / "server"
     home.mkdir(parents=True, exist_ok=True)
-    address = f"http://127.0.0.1:{port}"
-    store = f"sqlite:///{home}/server.db"
-    serve = (sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store)
-    serve += ("--artifacts-destination", str(home / "files"), "--host", "127.0.0.1", "--port", port)
-    track = (sys.executable, "-m", "stages.track")
+    address, database = "http://127.0.0.1:5731", home / "server.db"
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", "5731"]
+    command += ["--backend-store-uri", f"sqlite:///{database}", "--host", "127.0.0.1"]
+    command += ["--artifacts-destination", str(home / "files")]
+    running: list[subprocess.Popen[bytes]] = []
 
-    def server() -> "subprocess.Popen[bytes]":
+    def start() -> None:
         import requests
 
-        process = subprocess.Popen(
-            serve,
-            cwd=home,
-            env=place.env | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+        running.append(
+            subprocess.Popen(
+                command,
+                cwd=home,
+                env=place.env | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         )
         for _ in range(600):
-            try:
+            with suppress(requests.RequestException):
                 requests.get(f"{address}/health", timeout=1)
-                return process
-            except requests.RequestException:
-                time.sleep(0.2)
+                return
+            time.sleep(0.2)
         raise RuntimeError("the server does not start")
 
-    for _ in range(count):
-        process = server()
-        with closing(sqlite3.connect(home / "server.db")) as opened:
-            opened.execute("UPDATE runs SET lifecycle_stage = 'deleted'")
+    def kill() -> None:
+        process = running.pop()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def sql(statement: str) -> list[tuple[str]]:
+        with closing(sqlite3.connect(database)) as opened:
+            found = opened.execute(statement).fetchall()
             opened.commit()
-        logging = place.start(*track, MLFLOW_TRACKING_URI=address)
-        moment = rng.uniform(2, 14)
-        time.sleep(moment)
-        os.killpg(process.pid, signal.SIGKILL)
-        start = time.monotonic()
-        _, err = logging.communicate()
-        took = time.monotonic() - start
-        one_line = logging.returncode == 0 or len(err.strip().splitlines()) == 1
-        process = server()
-        code, _ = place.run(*track, check=False, MLFLOW_TRACKING_URI=address)
-        with closing(sqlite3.connect(home / "server.db")) as opened:
-            found = opened.execute(
-                "SELECT status FROM runs WHERE lifecycle_stage = 'active'"
-            ).fetchall()
-        os.killpg(process.pid, signal.SIGKILL)
-        part.note(
-            one_line and took < 30 and code == 0 and found == [("FINISHED",)],
-            f"at {moment:.1f} s: {took:.0f} s, {found}, {err[-300:]!r}",
-        )
-    place.run(*track)
-    return part
+            return found
+
+    def attempt(k: int, rng: random.Random) -> str:
+        if not running:
+            start()
+        if "track server" not in place.undisturbed:
+            ended = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
+            assert not ended.status, ended.said
+            place.undisturbed["track server"] = ended
+        sql("UPDATE runs SET lifecycle_stage = 'deleted'")
+        moment = rng.uniform(0, place.undisturbed["track server"].seconds)
+        process = running[0]
+        killer = os.fork()
+        if not killer:
+            time.sleep(moment)
+            os.killpg(process.pid, signal.SIGKILL)
+            os._exit(0)
+        ended = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
+        os.waitpid(killer, 0)
+        kill()
+        start()
+        again = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
+        found = sql("SELECT status FROM runs WHERE lifecycle_stage = 'active'")
+        if k == COUNT - 1:
+            kill()
+            place.log_anew()
+        one_line = not ended.status or len(_lines(ended.said)) == 1
+        if one_line and ended.seconds < SECONDS and not again.status and found == [("FINISHED",)]:
+            return ""
+        return f"at {moment:.1f} s: {ended.seconds:.0f} s, {found}, {ended.said} {again.said}"
+
+    COUNT = 20
+    return [partial(attempt, k) for k in range(COUNT)]
 
 
-def full_disk(place: Place, count: int) -> Part:
+def _lines(said: str) -> list[str]:
+    """What a stage says went wrong, without its remarks about the labels."""
+    return [line for line in said.strip().splitlines() if not line.startswith("the labels are not")]
+
+
+def disk(place: Place) -> list[Attempt]:
     """Files that may not grow beyond a size, from none to all that is needed."""
-    part = Part("no room on the disk")
     largest = max(file.stat().st_size for file in place.path.glob("data/**/*") if file.is_file())
-    sizes = [0, *(int(1.3 * largest * (k / count) ** 2) for k in range(1, count))]
-    stages = ("prepare", "cluster", "train_classifier", "apply_method", "evaluate", "track")
-    for size in sizes:
-        for name in stages:
-            process = subprocess.run(
-                [sys.executable, "-m", f"stages.{name}"],
-                cwd=place.path,
-                env=place.env,
-                capture_output=True,
-                text=True,
-                preexec_fn=lambda size=size: resource.setrlimit(
-                    resource.RLIMIT_FSIZE, (size, size)
-                ),
-            )
-            lines = process.stderr.strip().splitlines()
-            told = process.returncode == 0 or (
-                process.returncode == 1 and "Traceback" not in process.stderr
-            )
-            part.note(
-                told and not place.what_is_wrong(runs=False),
-                f"{name} with {size} bytes: {lines[-1:]}{place.what_is_wrong(runs=False)}",
-            )
-    place.run(sys.executable, "-m", "stages.track")
-    part.note(not place.what_is_wrong(), place.what_is_wrong())
-    return part
+    sizes = [int(1.3 * largest * (k / 10) ** 2) for k in range(10)]
+    names = ("prepare", "cluster", "judge_labels", "train_classifier", "evaluate", "track")
+
+    def attempt(size: int, name: str, _: random.Random) -> str:
+        if name == "track":
+            place.forget_runs()
+        ended = in_fork(place, name, room=size)
+        told = ended.status == 0 or (ended.status == 1 and len(_lines(ended.said)) == 1)
+        wrong = place.what_is_wrong(runs=False)
+        again = in_fork(place, name)
+        wrong += again.said if again.status else place.what_is_wrong()
+        return f"{name} with {size} bytes: {ended.said[-300:]}{wrong}" if wrong or not told else ""
+
+    return [partial(attempt, size, name) for size in sizes for name in names]
 
 
-def damaged_files(place: Place) -> Part:
+def damage(place: Place) -> list[Attempt]:
     """Every file that a stage reads: cut off, with a flipped byte, and emptied."""
-    part = Part("damaged file read by a stage, and found by wscpml verify")
-    here = Path.cwd()
-    os.chdir(place.path)
-    try:
-        readers = {out: name for name in STAGES for out in locks.inputs(name, "wsc-pml")}
-        for out, name in readers.items():
-            top = Path(out)
-            for file in (
-                [top] if top.is_file() else sorted(f for f in top.rglob("*") if f.is_file())
-            ):
-                whole = file.read_bytes()
-                middle = len(whole) // 2
-                flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-                for harm, content in (
-                    ("cut", whole[:middle]),
-                    ("flipped", flipped),
-                    ("empty", b""),
-                ):
-                    file.write_bytes(content)
-                    try:
-                        locks.refuse_changed(name, "wsc-pml")
-                        refused = False
-                    except Exception as error:
-                        refused = type(error).__name__ == "UserError"
-                    found = any(each.path in (file, top) for each in locks.damaged())
-                    part.note(refused and found, f"{file} {harm}: refused {refused}, found {found}")
+
+    def attempt(name: str, top: Path, file: Path, harm: str, _: random.Random) -> str:
+        whole = file.read_bytes()
+        middle = len(whole) // 2
+        flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+        with inside(place.path):
+            try:
+                file.write_bytes({"cut": whole[:middle], "flipped": flipped, "emptied": b""}[harm])
+                ended = in_fork(place, name)
+                refused = ended.status == 1 and len(_lines(ended.said)) == 1
+                found = any(each.path in (file, top) for each in locks.damaged())
+            finally:
                 file.write_bytes(whole)
+        wrong = place.what_is_wrong()
+        if refused and found and not wrong:
+            return ""
+        return f"{file} {harm}: found {found}, {ended.said[-300:]} {wrong}"
+
+    with inside(place.path):
+        readers = {out: name for name in STAGES for out in locks.inputs(name, "wsc-pml")}
+        return [
+            partial(attempt, name, Path(out), file, harm)
+            for out, name in readers.items()
+            for file in sorted(f for f in (Path(out), *Path(out).rglob("*")) if f.is_file())
+            for harm in ("cut", "flipped", "emptied")
+        ]
+
+
+@contextmanager
+def inside(path: Path) -> Iterator[None]:
+    here = Path.cwd()
+    os.chdir(path)
+    try:
+        yield
     finally:
         os.chdir(here)
-    return part
 
 
-def at_once(place: Place, count: int) -> Part:
-    """Two `dvc repro` at the same time."""
-    part = Part("two dvc repro at once")
-    for _ in range(count):
+def at_once(place: Place) -> list[Attempt]:
+    """Two `dvc repro` at the same time: both go on, or one says why it does not."""
+
+    def attempt(_: random.Random) -> str:
         processes = [place.start("dvc", "repro", "--force") for _ in range(2)]
         ends = [(process.communicate(), process.returncode) for process in processes]
         told = all(code == 0 or "Traceback" not in err for (_, err), code in ends)
         code, err = place.run("dvc", "repro", check=False)
-        part.note(
-            told and code == 0 and not place.what_is_wrong(),
-            f"{[code for _, code in ends]} {err[-200:]}{place.what_is_wrong()}",
-        )
-    return part
+        wrong = place.what_is_wrong()
+        if told and not code and not wrong:
+            return ""
+        return f"{[(err[-200:], code) for (_, err), code in ends]} {err[-200:]}{wrong}"
+
+    return [attempt] * 3
 
 
-def stopped(place: Place, rng: random.Random, count: int) -> Part:
-    """Ctrl-C and SIGTERM in commands and stages."""
-    part = Part("Ctrl-C and SIGTERM")
-    table = str(place.path / ".site/songs.csv")
-    place.run("wscpml", "sample", table, check=False)
-    given = (table, "--tags", "tags", "--id", "song")
-    out = str(place.path / ".site/out")
-    classifier = "models/wsc-pml/classifier"
-    commands = [
-        ("wscpml", "describe", *given),
-        ("wscpml", "clean", *given, "-o", f"{out}.csv", "--model", f"{out}-model"),
-        ("wscpml", "audit", *given, "--html", f"{out}.html"),
-        ("wscpml", "queue", *given, "-o", f"{out}-next.csv"),
-        ("wscpml", "verify"),
-        ("wscpml", "diff", "HEAD", "workspace"),
-        ("wscpml", "datasets"),
-        ("wscpml", "predict", classifier, "data/prepared/raw.parquet", "-o", f"{out}.parquet"),
-        *((sys.executable, "-m", f"stages.{name}") for name in STAGES),
-    ]
-    for command in commands:
-        for k in range(count):
-            number = (signal.SIGINT, signal.SIGTERM)[k % 2]
-            process = place.start(*command)
-            moment = rng.uniform(0.4, 3)
-            time.sleep(moment)
-            was_running = process.poll() is None
-            if was_running:
-                os.killpg(process.pid, number)
-            _, err = process.communicate()
-            if not was_running or process.returncode in (0, 1):
-                continue  # it was done
-            lines = err.strip().splitlines()
-            good = process.returncode == 128 + number and lines[-1:] == ["stopped"]
-            quiet = len(lines) == 1 or all("warning" in line for line in lines[:-1])
-            part.note(
-                good and quiet,
-                f"{' '.join(command[:3])} at {moment:.1f}: {process.returncode} {err[-200:]!r}",
-            )
-    for name in STAGES:
-        place.run(sys.executable, "-m", f"stages.{name}")
-    part.note(not place.what_is_wrong(), place.what_is_wrong())
-    return part
+def queue(place: Place) -> list[Attempt]:
+    """DVC's queue with two workers, which make the same anew at once and log it as two runs."""
+
+    def attempt(rng: random.Random) -> str:
+        names = [f"queued-{rng.randrange(10**9)}" for _ in range(2)]
+        for name in names:
+            chosen = ["--queue", "--force", "--name", name, "-S", f"tracking.experiment={name}"]
+            place.run("dvc", "exp", "run", *chosen)
+        place.run("dvc", "queue", "start", "--jobs", "2")
+        for _ in range(600):
+            time.sleep(1)
+            listed = subprocess.run(
+                ["dvc", "queue", "status"], cwd=place.path, env=place.env, capture_output=True
+            ).stdout.decode()
+            if not any(state in listed for state in ("Queued", "Running")):
+                break
+        wrong = "" if listed.count("Success") == 2 else listed
+        for lock in locks.LOCKS:
+            here = made(yaml.safe_load((place.path / lock).read_text()))
+            for name in names:
+                shown = ["git", "show", f"{name}:{lock}"]
+                there = subprocess.run(shown, cwd=place.path, capture_output=True, text=True).stdout
+                if made(yaml.safe_load(there)) != here:
+                    wrong += f" {name} has other bytes in {lock}"
+        statuses = [status for _, status in place.runs()]
+        if statuses != ["FINISHED"] * 3:
+            wrong += f" runs: {statuses}"
+        place.run("dvc", "exp", "remove", "--all-commits", check=False)
+        place.run("dvc", "queue", "remove", "--all", check=False)
+        place.log_anew()
+        return wrong + place.what_is_wrong()
+
+    return [attempt]
 
 
-def hostile_servers(place: Place) -> Part:
+def made(lock: dict[str, dict[str, dict[str, list[dict[str, str]]]]]) -> dict[str, str]:
+    """The hashes of all that stages but `track` have made, by DVC's lock."""
+    return {
+        out["path"]: out["md5"]
+        for name, stage in (lock or {}).get("stages", {}).items()
+        if name not in ("track", "identify")
+        for out in stage.get("outs", [])
+    }
+
+
+def servers(place: Place) -> list[Attempt]:
     """Servers that hang, drip, redirect or are none of MLflow's."""
-    part = Part("hostile servers")
-    for kind in hostile.KINDS:
+
+    def attempt(kind: str, _: random.Random) -> str:
         with hostile.server(kind) as address:
             start = time.monotonic()
             code, err = place.run(
                 sys.executable, "-m", "stages.track", check=False, MLFLOW_TRACKING_URI=address
             )
             took = time.monotonic() - start
-        lines = [line for line in err.splitlines() if not line.startswith("the labels are not")]
-        part.note(
-            code == 1 and len(lines) == 1 and took < 30, f"{kind}: {took:.0f} s {err[-300:]!r}"
-        )
-    return part
+        good = code == 1 and len(_lines(err)) == 1 and took < SECONDS
+        return "" if good else f"{kind}: {took:.0f} s {err[-300:]!r}"
+
+    return [partial(attempt, kind) for kind in hostile.KINDS]
 
 
-def parts(chosen: list[str], quick: bool, rng: random.Random, scale: float) -> Iterator[Part]:
-    """All parts that were asked for, one after the other."""
+def signals(place: Place) -> list[Attempt]:
+    """Ctrl-C and SIGTERM, five times in every command, stage, target of make, and the study."""
+    outside = place.rooms / "signals"
+    outside.mkdir(exist_ok=True)
+    table, out = str(outside / "songs.csv"), str(outside / "out")
+    place.run("wscpml", "sample", table, check=False)
+    given = (table, "--tags", "tags", "--id", "song")
+    export = outside / "export.json"
+    export.write_text("[]\n")
+    model, python = "models/wsc-pml/classifier", (sys.executable, "-m")
+    commands = {
+        "sample": (str(outside / "other.csv"),),
+        "describe": given,
+        "clean": (*given, "-o", f"{out}.csv", "--model", f"{out}-model"),
+        "audit": (*given, "--html", f"{out}.html"),
+        "review": (*given, "--decisions", f"{out}-decisions.csv", "--port", "8791"),
+        "queue": (*given, "-o", f"{out}-next.csv"),
+        "predict": (model, "data/prepared/raw.parquet", "-o", f"{out}.parquet"),
+        "import-decisions": (str(export), "-o", f"{out}-decided.csv"),
+        "diff": ("HEAD", "workspace"),
+        "restore": (f"run:{place.runs()[0][0]}", "--to", f"{out}-restored"),
+        "init": (f"{out}-project",),
+        "verify": (),
+        "datasets": (),
+        "fetch": ("emotions",),
+        "methods": (),
+    }
+    programs = {f"wscpml {name}": ("wscpml", name, *rest) for name, rest in commands.items()}
+    programs |= {f"stages.{name}": (*python, f"stages.{name}") for name in STAGES}
+    programs |= {
+        "stages.review": (*python, "stages.review", "8792"),
+        "experiments.study": (*python, "experiments.study", "--quick"),
+        "wscpml.settings": (*python, "wscpml.settings"),
+        "wscpml.serving.scoring": (*python, "wscpml.serving.scoring", model, "--port", "8793"),
+        "dvc repro": ("dvc", "repro", "--force"),
+    }
+    make = ("make", "--old-file", ".venv/installed")
+    targets = ("run", "track", "experiments", "study-quick", "lint", "docs", "test-quick")
+    programs |= {f"make {name}": (*make, name) for name in targets}
+    programs["make review"] = (*make, "review", "REVIEW_PORT=8794")
+    programs["make ui"] = (*make, "ui", "PORT=8795")
+    return [
+        partial(stop, place, name, command, k)
+        for name, command in programs.items()
+        for k in range(5)
+    ]
 
-    def many(count: int) -> int:
-        return max(1, round(count * scale))
 
-    if "writers" in chosen:
-        yield two_writers(20 if quick else 60)
-    if quick or not set(chosen) - {"writers"}:
-        return
-    with tempfile.TemporaryDirectory(prefix="faults-") as name:
-        place = Place(Path(name) / "project")
-        works: dict[str, Callable[[], Part]] = {
-            "damage": lambda: damaged_files(place),
-            "track": lambda: killed_track(place, rng, many(30)),
-            "stages": lambda: killed_stages(place, rng, many(60)),
-            "disk": lambda: full_disk(place, many(10)),
-            "servers": lambda: hostile_servers(place),
-            "stop": lambda: stopped(place, rng, many(5)),
-            "server": lambda: killed_server(place, rng, many(20)),
-            "repro": lambda: killed_repro(place, rng, many(10)),
-            "at-once": lambda: at_once(place, many(3)),
-        }
-        for key, work in works.items():
-            if key in chosen:
-                yield work()
+def stop(place: Place, name: str, command: Sequence[str], k: int, rng: random.Random) -> str:
+    """Stop a program at a random moment after it has begun to listen to signals."""
+    number = (signal.SIGINT, signal.SIGTERM)[k % 2]
+    mark = f"{name} {k} {rng.random()}"
+    for _ in range(MOST_DRAWN):
+        process = place.start(*command, **{MARK: mark})
+        while process.poll() is None and not _listens(process.pid):
+            time.sleep(0.002)
+        moment = rng.choice((rng.uniform(0, 0.3), rng.uniform(0, 6)))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
+        if process.poll() is not None:
+            process.communicate()
+            continue
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        start = time.monotonic()
+        out, err = process.communicate()
+        if process.returncode not in (0, 1):
+            break
+    else:
+        return f"{name} was never met while it ran"
+    took, wrong = time.monotonic() - start, []
+    if process.returncode not in (128 + number, -number):
+        wrong.append(f"status {process.returncode}")
+    if took > 5:
+        wrong.append(f"after {took:.0f} s")
+    foreign = name.startswith(("make", "dvc"))
+    said = [line for line in err.replace("\r", "\n").splitlines() if line.strip()]
+    said = [line for line in said if "%|" not in line and not line.startswith("the labels are not")]
+    ours = [line for line in said if line.startswith("stopped")]
+    if "Traceback" in out + err or len(ours) > 1 or (not foreign and said != ours[:1]):
+        wrong.append(f"said {err[-500:]!r}")
+    if not foreign and not ours:
+        wrong.append("said nothing")
+    if alive := _marked(mark):
+        wrong.append(f"goes on: {alive}")
+    if left := sorted(place.listed() - place.files):
+        wrong.append(f"left behind: {left[:3]}")
+    if left := [each.name for each in (place.rooms / "tmp").iterdir()]:
+        wrong.append(f"left in TMPDIR: {left[:3]}")
+        shutil.rmtree(place.rooms / "tmp")
+        (place.rooms / "tmp").mkdir()
+    if left := [each.name for each in (place.rooms / "signals").rglob(".wscpml-*")]:
+        wrong.append(f"left beside the output: {left[:3]}")
+    if k == 4 and name.startswith(("stages", "dvc", "make")):
+        code, err = place.run("dvc", "repro", check=False)
+        found = place.what_is_wrong(runs=False)
+        if code or found:
+            wrong.append(f"dvc repro: {err[-300:]}{found}")
+    return f"{name}, signal {number} at {moment:.2f} s: {'; '.join(wrong)}" if wrong else ""
 
 
-PARTS = (
-    "writers",
-    "damage",
-    "track",
-    "stages",
-    "disk",
-    "servers",
-    "stop",
-    "server",
-    "repro",
-    "at-once",
-)
+def _listens(process: int) -> bool:
+    """Whether a program has something of its own to do at SIGTERM, as make, DVC and we have."""
+    with suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        caught = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
+        return bool(caught >> (signal.SIGTERM - 1) & 1)
+    return False
+
+
+def _marked(mark: str) -> list[str]:
+    """What still runs of those that a program started, after a moment to end."""
+    given = f"{MARK}={mark}".encode()
+    for _ in range(30):
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if given in (process / "environ").read_bytes().split(b"\0"):
+                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        if not found:
+            return []
+        time.sleep(0.1)
+    return found
+
+
+PARTS: dict[str, tuple[str, Callable[[Place], list[Attempt]]]] = {
+    "writers": ("two writers of one output", writers),
+    "stages": ("SIGKILL in a stage", stages),
+    "track": ("SIGKILL in `track` and while the store is made", track),
+    "study": ("SIGKILL of the study", study),
+    "repro": ("SIGKILL of `dvc repro`", repro),
+    "server": ("server killed while `track` logs", server),
+    "servers": ("server that hangs, drips, fails or is none", servers),
+    "disk": ("no room on the disk", disk),
+    "damage": ("damaged file: refused by a stage, found by `wscpml verify`", damage),
+    "at-once": ("two `dvc repro` at once", at_once),
+    "queue": ("DVC's queue with two workers", queue),
+    "signals": ("Ctrl-C and SIGTERM", signals),
+}
+
+
+def import_all() -> None:
+    """What stages import, so that their forks need not."""
+    others = ("matplotlib.pyplot", "sklearn.ensemble", "torch")
+    for name in (*others, "wscpml.estimator", "wscpml.serving.tracking"):
+        importlib.import_module(name)
+
+
+def table(found: dict[str, Found]) -> str:
+    """What was tried and how often it was right, as in docs/reliability.md."""
+    lines = ["| what | tried | right |", "|---|---|---|"]
+    for key, (title, _) in PARTS.items():
+        if key in found:
+            each = found[key]
+            lines.append(f"| {title} | {each.tried} | {each.tried - len(each.wrong)} |")
+    return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -475,15 +786,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="what takes seconds alone")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scale", type=float, default=1.0, help="of how often each is tried")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--keep", type=Path, metavar="FILE.json", help="what is found, to go on")
     options = parser.parse_args(arguments)
-    rng, wrong = random.Random(options.seed), 0
-    print("| what | tried | right |\n|---|---|---|", flush=True)
-    for part in parts(options.only, options.quick, rng, options.scale):
-        wrong += len(part.wrong)
-        print(f"| {part.name} | {part.tried} | {part.tried - len(part.wrong)} |", flush=True)
-    return wrong
+    kept = options.keep and options.keep.exists() and json.loads(options.keep.read_text())
+    found = {key: Found(**each) for key, each in (kept or {}).items()}
+    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+        place = None
+        for key in ["writers"] if options.quick else options.only:
+            if key != "writers" and place is None:
+                import_all()
+                place = Place(Path(name) / "project")
+            here = found.setdefault(key, Found())
+            start = time.monotonic()
+            attempts = PARTS[key][1](place)
+            for k in range(here.tried, len(attempts)):
+                wrong = attempts[k](random.Random(f"{options.seed} {key} {k}"))
+                here.tried += 1
+                if wrong:
+                    here.wrong.append(wrong)
+                    print(f"  {key} {k}: {wrong}", file=sys.stderr, flush=True)
+                if options.keep:
+                    artifacts.write(
+                        options.keep, {key: asdict(each) for key, each in found.items()}
+                    )
+            if place:
+                place.log_anew()
+            print(f"{key}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    print(table(found))
+    return sum(len(each.wrong) for each in found.values())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Hostile files for every reader: `python -m tests.fuzz --minutes 10`.
+"""Hostile files for every reader: `python -m tests.fuzz --minutes 10 --inputs 100000`.
 
 Good files are mutated, also within what is packed. Whatever becomes of them must be read or be a
 UserError of one readable line, within the limits of time and memory below. The inputs are made in
 a child process, so that a native death or a hang is seen, counted, and gone on after. What is found
-is kept in a directory: make a test of it.
+is kept in a directory: make a test of it. So are the counts, and the same command goes on there.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -83,6 +83,7 @@ class Result:
     slowest: float = 0.0
     largest: int = 0  # bytes of memory that an input took
     found: Counter[str] = field(default_factory=Counter)  # causes, and how often each
+    minutes: float = 0.0  # by the clock
 
 
 def mutated(content: bytes, rng: random.Random, others: list[bytes]) -> bytes:
@@ -414,18 +415,28 @@ def work(jobs: list[tuple[str, int, int]], report: Path) -> None:
 
 
 def run(
-    names: list[str], inputs: int, minutes: float, keep: Path, first: int = 0
+    names: list[str], inputs: int, minutes: float, keep: Path, share: int = 500
 ) -> dict[str, Result]:
     """So many inputs of each, or as many as there is time for, in turns, in child processes."""
     results = {name: Result() for name in names}
-    end, at = time.monotonic() + 60 * minutes, dict.fromkeys(names, first)
-    share = max(1, min(inputs, 500))
-    while time.monotonic() < end and (open_ := [n for n in names if at[n] < first + inputs]):
-        jobs = [(n, at[n], min(at[n] + share, first + inputs)) for n in open_]
+    go_on(results, inputs, minutes, keep, share)
+    return results
+
+
+def go_on(results: dict[str, Result], inputs: int, minutes: float, keep: Path, share: int) -> None:
+    """The same, after those inputs that were there before."""
+    end = time.monotonic() + 60 * minutes
+    while time.monotonic() < end:
+        jobs = [
+            (name, each.inputs, min(each.inputs + share, inputs))
+            for name, each in results.items()
+            if each.inputs < inputs
+        ]
+        if not jobs:
+            return
         for name, number, became, seconds, size in supervised(jobs, end):
-            at[name] = number + 1
             result = results[name]
-            result.inputs += 1
+            result.inputs = number + 1
             result.refused += became == "refused"
             result.seconds += seconds
             result.slowest, result.largest = max(result.slowest, seconds), max(result.largest, size)
@@ -441,7 +452,6 @@ def run(
                     (place / "became.txt").write_text(f"{became}\n")
                     for each, content in make(name, number).items():
                         (place / each).write_bytes(content)
-    return results
 
 
 def supervised(
@@ -505,21 +515,33 @@ def _rest(jobs: list[tuple[str, int, int]], name: str, number: int) -> list[tupl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="in all")
-    parser.add_argument("--inputs", type=int, default=10**9, help="of each, at most")
-    parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of each reader, at most")
+    parser.add_argument("--inputs", type=int, default=100_000, help="of each reader, at most")
     parser.add_argument("--target", action="append", choices=list(targets()))
     parser.add_argument("--keep", type=Path, default=Path("fuzz-found"), metavar="DIR")
     options = parser.parse_args()
-    names = options.target or list(targets())
-    results = run(names, options.inputs, options.minutes, options.keep, options.first)
-    print(f"{'reader':13}{'inputs':>9}{'refused':>9}{'slowest':>9}{'memory':>9}  found")
+    counts = options.keep / "counts.json"
+    results = {name: Result() for name in targets()}
+    if counts.exists():
+        for name, each in artifacts.read(counts).items():
+            results[name] = Result(**each | {"found": Counter(each["found"])})
+    for name in options.target or list(targets()):
+        result = results[name]
+        while result.inputs < options.inputs and result.minutes < options.minutes:
+            start = time.monotonic()
+            left = min(2.0, options.minutes - result.minutes)
+            go_on({name: result}, options.inputs, left, options.keep, options.inputs)
+            result.minutes += (time.monotonic() - start) / 60
+            artifacts.write(counts, {name: asdict(each) for name, each in results.items()})
+    print("| reader | inputs | refused | minutes | slowest | memory | found |")
+    print("|---|---|---|---|---|---|---|")
     for name, each in results.items():
-        told = ", ".join(f"{what} ({count})" for what, count in each.found.items()) or "nothing"
-        print(
-            f"{name:13}{each.inputs:9}{each.refused:9}{each.slowest:7.1f} s"
-            f"{each.largest >> 20:6} MB  {told}"
-        )
+        if each.inputs:
+            told = ", ".join(f"{what} ({count})" for what, count in each.found.items())
+            print(
+                f"| {name} | {each.inputs:,} | {each.refused:,} | {each.minutes:.1f} "
+                f"| {each.slowest:.1f} s | {each.largest >> 20} MB | {told or 'nothing'} |"
+            )
     sys.exit(any(each.found for each in results.values()))
 
 

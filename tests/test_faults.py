@@ -5,4 +5,4 @@ from tests import faults
 
 def test_the_short_version_of_the_harness_finds_all_right(capsys):
     assert faults.main(["--quick"]) == 0
-    assert "| two writers of one output | 20 | 20 |" in capsys.readouterr().out
+    assert "| two writers of one output | 60 | 60 |" in capsys.readouterr().out

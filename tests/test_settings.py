@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import yaml
 
 from tests.conftest import ROOT
 from wscpml import WSCPML, settings
-from wscpml.errors import UserError
+from wscpml.errors import MOST_CHARACTERS, UserError
 from wscpml.methods import METHODS
 
 
@@ -241,3 +242,68 @@ def test_a_mistake_in_a_single_change_is_one_line(change, message):
     with pytest.raises(UserError) as mistake:
         settings.for_estimator(None, [change])
     assert str(mistake.value) == message
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{here}: &{here} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, here in zip("abcdefgh", "bcdefghi", strict=True)
+)
+BOMBS = {
+    "aliases of aliases": LAUGHS,
+    "merged aliases": "a: &a {x: 1}\n" + "b: {" + "<<: *a, " * 50_000 + "}\n",
+    "one that holds itself": "seed: &a [*a]\n",
+    "a section that holds itself": "noise: &a {kind: *a}\n",
+    "lists 50,000 deep": "[" * 50_000,
+    "sections 200 deep": "".join(" " * k + "a:\n" for k in range(200)),
+    "keys that are lists 500 deep": "? " * 500 + "a",
+    "an integer of 50,000 digits": f"seed: {'9' * 50_000}\n",
+    "the same in hex": f"seed: 0x{'f' * 50_000}\n",
+    "the same in binary": f"seed: 0b{'1' * 150_000}\n",
+    "the same by the clock": f"seed: 1{':59' * 60_000}\n",
+    "a key of 50,000 digits": f"0x{'f' * 50_000}: 1\n",
+    "a number by the clock": f"seed: 1{':59' * 60_000}.5\n",
+    "no date": "seed: 2024-99-99\n",
+    "a date": "seed: 2024-05-31\n",
+    "a date as a key": "2024-05-31: 1\n",
+    "a time in no zone": "seed: 2024-05-31T10:00:00+99:99\n",
+    "the year 0": "seed: 0000-01-01\n",
+    "bytes": "seed: !!binary aGVsbG8=\n",
+    "no bytes": "seed: !!binary a\n",
+    "code": "seed: !!python/object/apply:os.system [exit 1]\n",
+    "a set": "seed: !!set {a, b}\n",
+    "pairs of nothing": "seed: !!pairs 1\n",
+    "an order of nothing": "seed: !!omap [1]\n",
+    "a truth that is none": "seed: !!bool perhaps\n",
+    "a number that is none": "seed: !!int x\n",
+    "a number of nothing": "seed: !!int ''\n",
+    "a fraction that is none": "seed: !!float x\n",
+    "a key that is a list": "? [a]\n: b\n",
+    "too much text": "seed: 0  # " + "x" * 300_000,
+    "another encoding": "\ud83d",
+    "control characters": "seed: \x00\x07\n",
+    "a tag of its own": "seed: !a!b c\n",
+    "a directive": "%YAML 9.9\n---\nseed: 0\n",
+    "two documents": "---\nseed: 0\n---\nseed: 1\n",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_file_that_would_hurt_is_a_few_lines_soon(tmp_path, bomb):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(BOMBS[bomb].encode("utf-8", "surrogatepass"))
+    for read in (settings.load, lambda path: settings.for_estimator(path, ["seed="])):
+        start = time.process_time()
+        with pytest.raises(UserError) as raised:
+            read(path)
+        assert time.process_time() - start < 2
+        assert len(raised.value.args) < 40
+        assert all(len(line) <= MOST_CHARACTERS for line in raised.value.args)
+
+
+@pytest.mark.parametrize("bomb", [name for name in BOMBS if BOMBS[name].startswith("seed: ")])
+def test_a_change_by_hand_that_would_hurt_is_one_line_soon(bomb):
+    start = time.process_time()
+    with pytest.raises(UserError, match=r"^--set seed=") as raised:
+        settings.for_estimator(None, [f"seed={BOMBS[bomb].removeprefix('seed: ')}"])
+    assert time.process_time() - start < 2
+    assert len(raised.value.args) == 1

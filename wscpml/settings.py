@@ -79,7 +79,7 @@ def _watched(directory: Path) -> AfterValidator:
     return AfterValidator(watched)
 
 
-MOST_TEXT, MOST_NESTED, MOST_ALIASES = 200_000, 20, 10  # of a file of settings
+MOST_TEXT, MOST_NESTED, MOST_ALIASES, MOST_DIGITS = 200_000, 20, 10, 100  # of a file of settings
 LOADED = Path("metrics/settings.json")
 DECISIONS = Path("data/decisions")
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count", "show")
@@ -347,6 +347,12 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        is_number = node.tag.endswith((":int", ":float"))
+        if is_number and len(node.value) > MOST_DIGITS:
+            raise yaml.YAMLError(f"it has a number of more than {MOST_DIGITS} digits")
+        return super().construct_scalar(node)
 
 
 def _parsed(text: str | bytes, source: str) -> Any:

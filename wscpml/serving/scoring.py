@@ -10,10 +10,13 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wscpml import stopping
 from wscpml.errors import UserError, readable, reason
+
+if TYPE_CHECKING:
+    import uvicorn
 
 LOOPBACK = "127.0.0.1"
 INVOCATIONS = "/invocations"
@@ -159,19 +162,26 @@ def main(given: list[str] | None = None) -> None:
     options = parser.parse_args(given)
     os.environ["MLFLOW_SCORING_SERVER_REQUEST_TIMEOUT"] = str(MOST_SECONDS)
 
-    import uvicorn
-
     from wscpml.serving import tracking
 
-    guard = Guard(tracking.scoring_app(options.model))
+    answering = server(tracking.scoring_app(options.model), options.port)
     print(f"Predictions: http://{LOOPBACK}:{options.port}{INVOCATIONS}", flush=True)
-    uvicorn.run(
-        guard,
-        host=LOOPBACK,
-        port=options.port,
-        log_level="warning",
-        limit_concurrency=CONNECTIONS,
-        server_header=False,
+    answering.run()
+
+
+def server(app: App, port: int) -> "uvicorn.Server":
+    """A server of MLflow's application behind the guard, not yet running."""
+    import uvicorn
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            Guard(app),
+            host=LOOPBACK,
+            port=port,
+            log_level="warning",
+            limit_concurrency=CONNECTIONS,
+            server_header=False,
+        )
     )
 
 

@@ -71,7 +71,7 @@ LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
 READ_AGAIN = "try again"
 RESULT = "wscpml.result"  # the tag with a result's identity
 MOST_WAITED = 300  # seconds for another process that uses the store
-SECONDS_TO_ANSWER, SLOWEST = 15, 100_000  # of a server; bytes a second that it takes at least
+SECONDS_TO_ANSWER, SLOWEST = 10, 100_000  # of a server; bytes a second that it takes at least
 FAILURES = (
     MlflowException,
     SQLAlchemyError,
