@@ -77,6 +77,7 @@ class Place:
             "DVC_SITE_CACHE_DIR": str(self.rooms),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(path),  # and not what is installed
             "TMPDIR": str(self.rooms / "tmp"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",

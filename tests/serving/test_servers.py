@@ -19,6 +19,8 @@ from urllib.request import urlopen
 import pytest
 
 from tests.conftest import ROOT
+from wscpml.errors import UserError
+from wscpml.serving import tracking
 
 RACES = int(os.environ.get("WSCPML_RACES", "3"))
 PASSWORD = "p@ss/w0rd-of-16"
@@ -28,26 +30,29 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_DEFAULT_REGION": "eu-west-1",
 }
-RACE = f"""
+TEAM = f"""
 import os, pathlib, sys, time
-from wscpml.serving import tracking
-line = pathlib.Path(sys.argv[1])
-for i in range({RACES}):
-    (line / f"{{i}} {{os.getpid()}}").touch()
-    while len(list(line.glob(f"{{i}} *"))) < 2:
-        time.sleep(0.001)
-    print(tracking.prepare(f"race {{i}}"), flush=True)
-"""
-LOG = """
-import pathlib, sys
 from dataclasses import replace
 from tests.serving.test_tracking import a_result
 from wscpml.serving import tracking
-here = pathlib.Path(sys.argv[1]).parent
-file = pathlib.Path("songs.csv")
+line, server, database = pathlib.Path(sys.argv[1]), *sys.argv[2:]
+here, file = pathlib.Path.cwd(), pathlib.Path("songs.csv")
+
+def race(address):
+    os.environ["MLFLOW_TRACKING_URI"] = address
+    for i in range({RACES}):
+        (line / f"{{address[:4]}} {{i}} {{os.getpid()}}").touch()
+        while len(list(line.glob(f"{{address[:4]}} {{i}} *"))) < 2:
+            time.sleep(0.001)
+        print(tracking.prepare(f"race {{i}}"), end=" ", flush=True)
+    print(flush=True)
+
+race(database)
+race(server)
 file.write_text(here.name)
 result = replace(a_result(here / "model"), identity=here.name, model=None, files=[file])
 run_id = tracking.log_run(result, "team")
+(here / "back").mkdir()
 tracking.download(run_id, None, here / "back")
 assert (here / "back/songs.csv").read_text() == here.name
 print(run_id)
@@ -168,66 +173,59 @@ def server(postgres, storage, tmp_path_factory) -> Iterator[Server]:
         started.wait()
 
 
-def together(code: str, address: str, places: list[Path], *arguments: str) -> list[str]:
-    """What processes say that run the same code at once, each in a place of its own."""
+@pytest.fixture(scope="module")
+def said(server, postgres, tmp_path_factory) -> list[list[str]]:
+    """What two machines say, a line each: the experiments that they both make, and a run."""
+    place = tmp_path_factory.mktemp("team")
+    line = place / "line"
+    line.mkdir()  # both wait here until the other has come
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW_", "PG"))}
-    env |= KEYS | {"MLFLOW_TRACKING_URI": address, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", TEAM, str(line), server.address, f"{postgres}/direct"]
     started = []
-    for place in places:
-        place.mkdir(parents=True, exist_ok=True)
+    for here in (place / "one", place / "other"):
+        here.mkdir()
         started.append(
             subprocess.Popen(
-                [sys.executable, "-c", code, *(arguments or [str(place / "model")])],
-                cwd=place,
-                env=env | {"DVC_ROOT": str(place)},
+                command,
+                cwd=here,
+                env=env | KEYS | {"PYTHONPATH": str(ROOT), "DVC_ROOT": str(here)},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
             )
         )
-    said = [each.communicate()[0] for each in started]
-    assert [each.returncode for each in started] == [0] * len(places), said
-    for text in said:
+    texts = [each.communicate()[0] for each in started]
+    assert [each.returncode for each in started] == [0, 0], texts
+    for text in texts:
         assert PASSWORD not in text
         assert QUOTED not in text
-    return said
+    return [text.splitlines() for text in texts]
 
 
-@pytest.mark.parametrize("kind", ["server", "database"])
-def test_two_machines_that_create_an_experiment_at_once_both_succeed(
-    kind, server, postgres, tmp_path
-):
-    address = server.address if kind == "server" else f"{postgres}/direct"
-    places, line = [tmp_path / "one", tmp_path / "other"], tmp_path / "line"
-    line.mkdir()  # both wait here until the other has come
-    one, other = together(RACE, address, places, str(line))
-    assert one.split() == other.split()
-    assert len(set(one.split())) == RACES
+@pytest.mark.parametrize("kind", ["database", "server"])
+def test_two_machines_that_create_an_experiment_at_once_both_succeed(kind, said):
+    one, other = (lines[("database", "server").index(kind)].split() for lines in said)
+    assert one == other
+    assert len(set(one)) == RACES
 
 
-def test_runs_of_two_machines_go_to_postgresql_and_s3(server, storage, tmp_path):
-    places = [tmp_path / "one", tmp_path / "other"]
-    for place in places:
-        (place / "back").mkdir(parents=True)
-    one, other = together(LOG, server.address, places)
+def test_runs_of_two_machines_go_to_postgresql_and_s3(server, storage, said):
     listed = urlopen(f"{storage}/runs?list-type=2&prefix=mlflow/").read().decode()
-    for text in (one, other):
-        assert f"{text.split()[-1]}/artifacts/songs.csv" in listed
+    for lines in said:
+        assert f"{lines[-1]}/artifacts/songs.csv" in listed
     for secret in (PASSWORD, QUOTED):
         assert secret not in server.said.read_text()
 
 
-def test_a_wrong_password_is_one_line_that_does_not_tell_it(server, tmp_path):
-    code = (
-        "from wscpml.serving import tracking\n"
-        "from wscpml.errors import UserError\n"
-        "try: tracking.prepare('x')\n"
-        "except UserError as error: print(error)\n"
-    )
-    (text,) = together(code, server.address.replace(QUOTED, "wrongone"), [tmp_path])
-    assert text.count("\n") == 1
-    assert "MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1" in text
-    assert "wrongone" not in text
+def test_a_wrong_password_is_one_line_that_does_not_tell_it(server, monkeypatch):
+    for name in ("USERNAME", "PASSWORD"):
+        monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", "")  # which the address goes before
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address.replace(QUOTED, "wrongone"))
+    with pytest.raises(UserError) as told:
+        tracking.prepare("x")
+    (line,) = told.value.args
+    assert "MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1" in line
+    assert "wrongone" not in line
 
 
 def test_dvc_hands_files_on_through_s3(storage, tmp_path):
@@ -243,8 +241,10 @@ def test_dvc_hands_files_on_through_s3(storage, tmp_path):
     (here / "songs.csv").write_text("song,tags\n1,rock\n")
     run("git", "init", "--quiet")
     run("dvc", "init", "--quiet")
-    run("dvc", "remote", "add", "--default", "storage", "s3://data/wscpml")
-    run("dvc", "remote", "modify", "storage", "endpointurl", storage)
+    remote = (
+        f"[core]\nremote = s\n['remote \"s\"']\nurl = s3://data/wscpml\nendpointurl = {storage}\n"
+    )
+    (here / ".dvc/config").write_text(remote)
     run("dvc", "add", "--quiet", "songs.csv")
     run("dvc", "push", "--quiet")
     (here / "songs.csv").unlink()
