@@ -203,7 +203,9 @@ def in_fork(
             status = found if ended else None
         if status is None:
             if die_after is not None:
-                os.killpg(process, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has no group of its own yet
+                    os.killpg(process, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
             text = said.read().decode(errors="replace")
             _, status = os.waitpid(process, 0)
         else:

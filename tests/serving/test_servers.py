@@ -4,6 +4,7 @@ Two processes are two machines, with projects of their own. WSCPML_RACES=10 has 
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -38,24 +39,23 @@ from wscpml.serving import tracking
 line, server, database = pathlib.Path(sys.argv[1]), *sys.argv[2:]
 here, file = pathlib.Path.cwd(), pathlib.Path("songs.csv")
 
-def race(address):
+def race(kind, address):
     os.environ["MLFLOW_TRACKING_URI"] = address
     for i in range({RACES}):
-        (line / f"{{address[:4]}} {{i}} {{os.getpid()}}").touch()
-        while len(list(line.glob(f"{{address[:4]}} {{i}} *"))) < 2:
+        (line / f"{{kind}} {{i}} {{os.getpid()}}").touch()
+        while len(list(line.glob(f"{{kind}} {{i}} *"))) < 2:
             time.sleep(0.001)
-        print(tracking.prepare(f"race {{i}}"), end=" ", flush=True)
-    print(flush=True)
+        print(kind, tracking.prepare(f"race {{i}}"), flush=True)
 
-race(database)
-race(server)
+race("database", database)
+race("server", server)
 file.write_text(here.name)
 result = replace(a_result(here / "model"), identity=here.name, model=None, files=[file])
 run_id = tracking.log_run(result, "team")
 (here / "back").mkdir()
 tracking.download(run_id, None, here / "back")
 assert (here / "back/songs.csv").read_text() == here.name
-print(run_id)
+print("run", run_id)
 """
 
 
@@ -174,8 +174,8 @@ def server(postgres, storage, tmp_path_factory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def said(server, postgres, tmp_path_factory) -> list[list[str]]:
-    """What two machines say, a line each: the experiments that they both make, and a run."""
+def said(server, postgres, tmp_path_factory) -> list[dict[str, list[str]]]:
+    """What two machines have: the experiments in a database and on a server, and a run."""
     place = tmp_path_factory.mktemp("team")
     line = place / "line"
     line.mkdir()  # both wait here until the other has come
@@ -199,20 +199,24 @@ def said(server, postgres, tmp_path_factory) -> list[list[str]]:
     for text in texts:
         assert PASSWORD not in text
         assert QUOTED not in text
-    return [text.splitlines() for text in texts]
+    return [
+        {kind: re.findall(f"^{kind} (.+)$", text, re.M) for kind in ("database", "server", "run")}
+        for text in texts
+    ]
 
 
 @pytest.mark.parametrize("kind", ["database", "server"])
 def test_two_machines_that_create_an_experiment_at_once_both_succeed(kind, said):
-    one, other = (lines[("database", "server").index(kind)].split() for lines in said)
+    one, other = (each[kind] for each in said)
     assert one == other
     assert len(set(one)) == RACES
 
 
 def test_runs_of_two_machines_go_to_postgresql_and_s3(server, storage, said):
     listed = urlopen(f"{storage}/runs?list-type=2&prefix=mlflow/").read().decode()
-    for lines in said:
-        assert f"{lines[-1]}/artifacts/songs.csv" in listed
+    for each in said:
+        (run_id,) = each["run"]
+        assert f"{run_id}/artifacts/songs.csv" in listed
     for secret in (PASSWORD, QUOTED):
         assert secret not in server.said.read_text()
 
