@@ -164,7 +164,7 @@ class WSCPML(
         random = streams(int(seed if whole else rng.integers(2**31)))
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose) as engine,
-            steps(5, self.verbose) as progress,
+            steps(6, self.verbose) as progress,
         ):
             return self._fit_in(engine, progress, X, candidates, random)
 
@@ -211,6 +211,7 @@ class WSCPML(
         ).head
         self.objective_ = found.course.objective.tolist()
         self.candidates_, self.prototypes_ = known, found.prototypes
+        progress.begin("comparing rows with prototypes")
         missing = self.judged_.missing
         listed = known if missing is None else known + (missing > 0)
         self.evidence_ = evidence.gather(rows.scaled, found.prototypes, listed)
@@ -345,7 +346,7 @@ class WSCPML(
             return X
         with steps(1, self.verbose) as progress:
             progress.begin("encoding the columns")
-            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns)
+            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns, shown=self.verbose)
         self.encoding_ = encoded.encoding
         return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
 
