@@ -19,6 +19,7 @@ CHANGE_NO_RESULT = frozenset(
         f"{STAGES}:refuse_other_version",
         "wscpml.errors",
         "wscpml.methods",  # finds a method by name; its class is an entry of its own
+        "wscpml.progress",  # tells what is done
         "wscpml.settings:loaded",  # what was loaded is an output of this stage
         "wscpml.settings:Settings",
         "wscpml.serving.locks:refuse_changed",  # refuses, and changes nothing

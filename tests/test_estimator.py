@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.contract import Contract, small
-from wscpml import WSCPML
+from wscpml import WSCPML, progress
 from wscpml.datasets.songs import songs
 from wscpml.errors import UserError
 from wscpml.quality import judging
@@ -154,8 +154,29 @@ def test_steps_are_told_if_one_wants(capsys):
     assert capsys.readouterr().err == ""
     WSCPML(random_state=0, verbose=True).fit(X, candidates)
     said = capsys.readouterr().err
-    for step in ("mapping the features (step 1 of 5)", "judging", "training the classifier"):
+    for step in ("mapping the features (step 1 of 6, 00:00)", "judging", "training the classifier"):
         assert step in said
+
+
+def test_how_far_judging_is_is_told_once_it_takes_long(capsys, monkeypatch):
+    X, _, candidates = small()
+    quiet = WSCPML(random_state=0).fit(X, candidates)
+    monkeypatch.setattr(judging, "SECONDS", 0)
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    told = WSCPML(random_state=0, verbose=True).fit(X, candidates)
+    said = capsys.readouterr().err
+    for part in ("predicting candidates (step 1 of 4", "estimating the noise", "growing trees: "):
+        assert part in said
+    np.testing.assert_array_equal(told.label_confidence_, quiet.label_confidence_)
+
+
+def test_the_time_of_a_step_goes_on_by_itself(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "TICK", 0.01)
+    with progress.steps(1, True) as steps:
+        steps.begin("thinking")
+        shown = capsys.readouterr().err
+        while shown.count("thinking") < 3:  # the test ends, or never does
+            shown += capsys.readouterr().err
 
 
 def test_what_a_person_has_decided_is_certain_learned_and_never_an_issue(tables, fitted):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from wscpml import blocks
 from wscpml.algorithm import composition, features
-from wscpml.arrays import EVEN_ODDS, Matrix
+from wscpml.arrays import EVEN_ODDS, Array, Matrix
 from wscpml.blocks import Engine
 from wscpml.datasets import tags
 from wscpml.datasets.columns import Role, all_numbers
@@ -162,14 +162,26 @@ class WSCPML(
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
         random = streams(int(seed if whole else rng.integers(2**31)))
+        given, votes = self._given, self._votes
+        if given is not None:
+            given = checked(given, candidates.shape, *self._names)
+        if votes is not None:
+            votes = checked_votes(votes, candidates, *self._names)
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose) as engine,
-            steps(5, self.verbose) as progress,
+            steps(6, self.verbose) as progress,
         ):
-            return self._fit_in(engine, progress, X, candidates, random)
+            return self._fit_in(engine, progress, X, candidates, random, given, votes)
 
     def _fit_in(
-        self, engine: Engine, progress: Steps, X: Matrix, candidates: Matrix, random: Streams
+        self,
+        engine: Engine,
+        progress: Steps,
+        X: Matrix,
+        candidates: Matrix,
+        random: Streams,
+        given: Array | None,
+        votes: Array | None,
     ) -> Matrix:
         known = self.decided_.added_to(candidates)
         progress.begin("mapping the features")
@@ -186,12 +198,6 @@ class WSCPML(
             progress.rounds("rounds"),
         )
         progress.begin(f"judging {int(candidates.sum())} candidates")
-        given = self._given
-        if given is not None:
-            given = checked(given, candidates.shape, *self._names)
-        votes = self._votes
-        if votes is not None:
-            votes = checked_votes(votes, candidates, *self._names)
         self.judged_ = judging.judge(
             rows, candidates, random.judging, self.decided_, given, self.complete, votes
         )
@@ -211,6 +217,7 @@ class WSCPML(
         ).head
         self.objective_ = found.course.objective.tolist()
         self.candidates_, self.prototypes_ = known, found.prototypes
+        progress.begin("comparing rows with prototypes")
         missing = self.judged_.missing
         listed = known if missing is None else known + (missing > 0)
         self.evidence_ = evidence.gather(rows.scaled, found.prototypes, listed)
@@ -345,7 +352,7 @@ class WSCPML(
             return X
         with steps(1, self.verbose) as progress:
             progress.begin("encoding the columns")
-            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns)
+            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns, shown=self.verbose)
         self.encoding_ = encoded.encoding
         return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
 

@@ -394,7 +394,7 @@ def test_a_mistake_in_probabilities_is_one_line_and_nothing_is_written(songs):
         (right[1:], "has no row '159', which the candidates have"),
         (right.assign(rock=2), "row '000', column 'rock': must be from 0 to 1, got 2"),
         (right.assign(rock=np.nan), "row '000', column 'rock': must be from 0 to 1, got nan"),
-        (right.assign(rock="x"), "must hold numbers alone"),
+        (right.assign(rock="x"), "row '000', column 'rock': must be from 0 to 1, got 'x'"),
     ):
         wrong.to_csv("oof.csv", index=False)
         assert refusal(*command).startswith(f"oof.csv: --probabilities: {words}")

@@ -53,7 +53,7 @@ def test_a_row_of_another_length_is_told_wherever_it_is(tmp_path, read):
 def test_what_is_not_utf_8_is_told_with_its_byte(tmp_path, read):
     start = b"\xef\xbb\xbfa,b\n" + b"1,2\n" * 5000 + b"3,"
     (tmp_path / "x.csv").write_bytes(start + b"\xe9\n")
-    with pytest.raises(UserError, match=rf"is not UTF-8 text \(byte {len(start)}\); save it as"):
+    with pytest.raises(UserError, match=rf"UTF-8 text \(line 5002, byte {len(start)}\); save"):
         read(tmp_path / "x.csv")
 
 

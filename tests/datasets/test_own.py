@@ -405,7 +405,7 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"y.csv": "song,a\ns1,\n"},
             {"candidates": "y.csv"},
-            "row 1, column 'a': nan is not 0",
+            "row 1, column 'a': is empty; write 1 where",
         ),
         (
             {"y.csv": "song,label\ns1,\n"},
@@ -425,12 +425,12 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,2\n"},
             {"tags": "tag_*"},
-            "x.csv: row 1, column 'tag_b': 2.0 is not 0 or 1 (or -1 or 1)",
+            "x.csv: row 1, column 'tag_b': 2 is not 0 or 1 (or -1 or 1)",
         ),
         (
             {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,\n"},
             {"tags": "tag_*"},
-            "x.csv: row 1, column 'tag_b': nan is not 0 or 1 (or -1 or 1)",
+            "x.csv: row 1, column 'tag_b': is empty; write 1 where the label is given, ",
         ),
         (
             {"x.csv": "song,t,tags\ns1,5,rock;jazz\n"},

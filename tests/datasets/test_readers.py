@@ -146,7 +146,7 @@ def test_an_arff_file_that_does_not_fit_is_refused(tmp_path):
         "tempo,rock\n1,2\n": "is no ARFF file",
         HEADER.replace("numeric", "string") + DENSE: "attribute 'tempo' is of type string",
         HEADER.replace("{0,1}", "{1,0}") + SPARSE: "attribute 'rock' does not list 0 first",
-        HEADER + DENSE.replace(",1,0\n", ",2,0\n"): "row 1, label column 1: 2.0 is not 0 or 1",
+        HEADER + DENSE.replace(",1,0\n", ",2,0\n"): "row 1, label column 1: 2 is not 0 or 1",
     }
     for text, message in cases.items():
         path.write_text(text)

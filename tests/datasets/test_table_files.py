@@ -179,9 +179,9 @@ def test_what_unpacks_to_far_more_than_it_is_is_refused(monkeypatch):
         (
             {"x.csv.gz": gzip.compress(b"song,t,tags\na,1,\xff\n")},
             "x.csv.gz",
-            "x.csv.gz: is not UTF-8 text (byte 16)",
+            "x.csv.gz: is not UTF-8 text (line 2, byte 16)",
         ),
-        ({"x.jsonl": b'{"a": 1}\n{"a": "b"}\n'}, "x.jsonl", "x.jsonl: cannot be read as jsonl"),
+        ({"x.jsonl": b'{"a": 1}\n{"a": x}\n'}, "x.jsonl", "x.jsonl: cannot be read as jsonl"),
         ({"x.xlsx": b"no"}, "x.xlsx", "x.xlsx: cannot be read as xlsx"),
         ({"d/readme.md": b"?"}, "d", "d: has no table; read are .csv"),
         ({"d/train/x.csv": b"?"}, "d", "d: has the directories train; name one of them: d/train"),

@@ -125,7 +125,7 @@ def test_what_are_no_probabilities_is_refused_with_its_place():
     refused(Y, changed(np.nan), "row 3, column 1: must be from 0 to 1, got nan")
     refused(Y, changed(1.2), "row 3, column 1: must be from 0 to 1, got 1.2")
     refused(tags, changed(-1), "row 'song 3', column 'jazz': must be from 0 to 1, got -1")
-    refused(Y, P.astype(str), "must hold numbers alone")
+    refused(Y, np.where(P > 2, "", "much"), "row 0, column 0: must be from 0 to 1, got 'much'")
     table = pd.DataFrame(P, ids, names)
     refused(tags, table.rename(index={"song 2": "x"}), "has no row 'song 2'")
     refused(tags, table.rename(columns={"jazz": "Jazz"}), "has no column 'jazz'")
@@ -133,7 +133,23 @@ def test_what_are_no_probabilities_is_refused_with_its_place():
     refused(tags, pd.concat([table, table.iloc[:1]]), "row 'song 0' is there twice")
 
 
+def test_lists_of_labels_are_matched_with_the_columns_of_a_table():
+    _, Y, P = example(60, 12)
+    Y[:, 5] = 0
+    names = [str(j) for j in range(12)]
+    table = pd.DataFrame(P, columns=range(12))
+    lists = [np.flatnonzero(row).tolist() for row in Y]
+    for candidates in (lists, pd.Series([";".join(map(str, each)) for each in lists])):
+        found = label_confidence(candidates, table)
+        assert list(found) == names
+        np.testing.assert_array_equal(found, label_confidence(Y, P))
+    with pytest.raises(ParameterError, match="^candidates: are lists; give probabilities as a tab"):
+        label_confidence(lists, P)
+    with pytest.raises(ParameterError, match="^probabilities: has no column '7', which the cand"):
+        label_confidence(lists, table.drop(columns=7))
+
+
 @pytest.mark.parametrize("wrong", [np.full((20, 3), 2), np.ones(20), np.full((20, 3), "a")])
 def test_what_are_no_candidates_is_refused(wrong):
-    with pytest.raises(ParameterError, match="^candidates: must "):
+    with pytest.raises(ParameterError, match="^candidates: (must have rows|row 0, column 0: )"):
         label_confidence(wrong, np.full((20, 3), 0.5))

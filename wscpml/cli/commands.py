@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wscpml.datasets.dataset import Dataset, check
 from wscpml.datasets.registry import BENCHMARKS, REGISTRY
 from wscpml.errors import UserError, readable, visible
+from wscpml.progress import steps
 
 MOST_TOLD = 3  # labels that are named
 
@@ -97,7 +98,8 @@ def describe(options: Namespace) -> None:
     """Say what is understood of a data set."""
     from wscpml.datasets import description
 
-    data, warnings = _read(options)
+    with _shown("reading"):
+        data, warnings = _read(options)
     if not options.json:
         print(visible(description.describe(data)))
         for warning in warnings:
@@ -411,7 +413,8 @@ def _read(options: Namespace) -> tuple[Dataset, list[str]]:
             raise UserError(f"{name}: is a named data set; {option} is for files of your own")
         data = REGISTRY[name].load()
     else:
-        data = own.load(own.Sources(Path(options.features), **given, named=own.on_command_line))
+        sources = own.Sources(Path(options.features), **given, named=own.on_command_line)
+        data = own.load(sources, shown=sys.stderr.isatty())
     return data, check(data, options.features)
 
 
@@ -610,7 +613,6 @@ def _set_behind(name: str) -> str:
 @contextmanager
 def _shown(what: str) -> Iterator[None]:
     """Say on a terminal what is being done, for as long as it is."""
-    from tqdm import tqdm
-
-    with tqdm(bar_format=f"{what} ...", disable=None, leave=False):
+    with steps(1, sys.stderr.isatty()) as progress:
+        progress.begin(what)
         yield

@@ -23,6 +23,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow
 
 from wscpml.datasets.dataset import refuse_twice
+from wscpml.datasets.tables import not_utf_8
 from wscpml.errors import UserError
 from wscpml.limits import TABLE_COLUMN, ask
 from wscpml.spreadsheets import MAYBE, as_meant
@@ -165,7 +166,8 @@ def _opened(path: Path) -> Iterator[TextIO]:
             yield TextIOWrapper(file, "utf-8-sig", newline="")
         except UnicodeDecodeError as error:  # `object` is the end of what has been read
             byte = file.tell() - len(error.object) + error.start
-            raise UserError(f"{path}: is not UTF-8 text (byte {byte}); save it as UTF-8") from None
+            file.seek(0)
+            raise not_utf_8(path, file.read(byte)) from None
 
 
 def _all_as_text(layout: _Layout) -> Any:

@@ -121,10 +121,18 @@ def binary(labels: Matrix, source: str, names: Sequence[str] | None = None) -> A
     wrong = ~(positive | negative)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
-        value = dense[i, j].item()
         column = f"column {names[j]!r}" if names else f"label column {j + 1}"
-        raise UserError(f"{source}: row {i + 1}, {column}: {value!r} is not 0 or 1 (or -1 or 1)")
+        raise UserError(f"{source}: row {i + 1}, {column}: {no_label(dense[i, j])}")
     return positive.astype(np.uint8)
+
+
+def no_label(value: Any) -> str:
+    """What is wrong with a value that should say whether a label is given, and the way out."""
+    if value is None or value != value:
+        return "is empty; write 1 where the label is given, and 0 where it is not"
+    value = value.item() if isinstance(value, np.generic) else value
+    told = f"{value:g}" if isinstance(value, float) else repr(value)
+    return f"{told} is not 0 or 1 (or -1 or 1); mend that value"
 
 
 def zeros(n: int, q: int, source: str) -> Array:

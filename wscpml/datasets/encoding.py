@@ -34,6 +34,7 @@ from wscpml.datasets.dataset import refuse_twice
 from wscpml.datasets.tables import numbers, refuse_missing, short
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
+from wscpml.progress import counted
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -323,15 +324,19 @@ class Encoding:
         """What the features are called."""
         return [name for each in self.encoders for name in each.names]
 
-    def __call__(self, table: pd.DataFrame, source: str, first: int = 1) -> Array:
+    def __call__(
+        self, table: pd.DataFrame, source: str, first: int = 1, shown: bool = False
+    ) -> Array:
         """Rows of a table as float64 ``(n, d)``; other columns than those needed are ignored.
 
-        `source` and the number of the `first` row are for messages about what cannot be taken.
+        `source` and the number of the `first` row are for messages about what cannot be taken. If
+        `shown`, a bar tells how far it is.
         """
         refuse_missing(self.columns, list(map(str, table)), source)
         table = table.set_axis(list(map(str, table)), axis=1)
         encoded = np.empty((len(table), len(self.names)))
-        for rows in row_blocks(len(table), ROWS_AT_ONCE):  # words and letters of all take much more
+        blocks = row_blocks(len(table), ROWS_AT_ONCE)  # words and letters of all take much more
+        for rows in counted(blocks, "encoding rows", shown):
             part, place = table.iloc[rows], Place(source, first + rows.start)
             parts = [each(part[each.column], place) for each in self.encoders]
             np.concatenate(parts, axis=1, out=encoded[rows])
@@ -382,11 +387,12 @@ def encode(
     named: Callable[[str], str],
     given: Mapping[str, Role] | None = None,
     train: Array | None = None,
+    shown: bool = False,
 ) -> Encoded:
     """Recognise a table's columns, fit their encoding to the rows in `train`, and take all through.
 
     A table of numbers alone is taken as it is. `given` are roles of columns by their names, `train`
-    is a boolean ``(n,)``, all rows if it is None.
+    is a boolean ``(n,)``, all rows if it is None. If `shown`, bars tell how far it is.
     """
     refuse_twice(list(map(str, table)), "column", source)
     table = table.set_axis(list(map(str, table)), axis=1)
@@ -399,7 +405,7 @@ def encode(
     place, rows = Place(source), slice(None) if train is None else train
     encoders, columns = [], []
     with one_blas_thread():
-        for column in found:
+        for column in counted(found, "columns", shown):
             if column.role != "ignore":
                 encoder = ENCODERS[column.role].fit(column, table[column.name][rows], place)
                 if encoder.names:
@@ -411,7 +417,8 @@ def encode(
         told = "; ".join(f"{each.name!r} {each.why}" for each in columns) or "it has no other"
         raise UserError(f"{source}: has no column to learn from: {told}")
     encoding = Encoding(encoders)
-    return Encoded(encoding(table, source), encoding.names, columns, encoding)
+    matrix = encoding(table, source, shown=shown)
+    return Encoded(matrix, encoding.names, columns, encoding)
 
 
 def _numbers(cells: "pd.Series[Any]", name: str, place: Place) -> Array:

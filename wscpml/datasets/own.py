@@ -90,15 +90,17 @@ class Labels:
     votes: Array | None = None  # like the matrix: how much speaks for each label
 
 
-def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Dataset:
+def load(
+    sources: Sources, held_out: Callable[[int], Array] | None = None, shown: bool = False
+) -> Dataset:
     """Read a data set from a person's own files.
 
     Where the truth is known, `held_out` says which of so many rows, a boolean ``(n,)``, are not to
-    learn from: the encoding of columns is not fitted to them.
+    learn from: the encoding of columns is not fitted to them. If `shown`, bars tell how far it is.
     """
     if sources.separator == "":
         raise UserError(f"{sources.named('separator')}: must not be empty")
-    files = _Files(sources)
+    files = _Files(sources, shown)
     for name in sources.show:
         files.shown_in(name)
     has_truth = bool(sources.truth or files.holds_truth())
@@ -111,7 +113,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         candidates = _in_full(candidates)
     if features.ids is None and candidates.matrix.shape[0] == n:
         features = replace(features, ids=candidates.ids)
-    shown = {name: files.shown_column(name, features) for name in sources.show}
+    to_show = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
     if candidates.votes is not None:
@@ -152,7 +154,7 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
         encoding=features.encoded.encoding if features.encoded else None,
         raw=features.raw,
         unjudged=unjudged,
-        shown=pd.DataFrame(shown) if shown else None,
+        shown=pd.DataFrame(to_show) if to_show else None,
         votes=votes if votes is None or len(np.unique(votes[votes > 0])) > 1 else None,
     )
 
@@ -160,8 +162,8 @@ def load(sources: Sources, held_out: Callable[[int], Array] | None = None) -> Da
 class _Files:
     """The files of a data set, each read once."""
 
-    def __init__(self, sources: Sources) -> None:
-        self.sources = sources
+    def __init__(self, sources: Sources, shown: bool) -> None:
+        self.sources, self.shown = sources, shown
         self.read: dict[Path, Any] = {}
         self.remarks: list[str] = []
 
@@ -237,7 +239,7 @@ class _Files:
         rest = (sources.id, *tagged, *shown)
         table = found.drop(columns=[name for name in rest if name in found])
         train = None if held_out is None else ~held_out(len(table))
-        encoded = encode(table, str(path), sources.named, sources.columns, train)
+        encoded = encode(table, str(path), sources.named, sources.columns, train, self.shown)
         raw = table if encoded.encoding else None
         self.remarks += [
             f"{path}: column {each.name!r} {each.why}: it is left out"

@@ -21,7 +21,7 @@ from wscpml import npy_files
 from wscpml.arrays import Array, Matrix, compressed
 from wscpml.datasets import mat_files
 from wscpml.datasets.dataset import binary, few, in_full, refuse_twice
-from wscpml.datasets.tables import numbers
+from wscpml.datasets.tables import not_utf_8, numbers
 from wscpml.errors import UserError
 from wscpml.limits import NAME, TABLE_COLUMN, ask, ask_for_columns, told_if_unreadable
 
@@ -152,9 +152,7 @@ def read_arff(path: Path, label_count: int | None = None) -> Parts:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from None
+        raise not_utf_8(path, error.object[: error.start]) from None
     found = re.search(r"^@data[^\n]*\n?", text, re.IGNORECASE | re.MULTILINE)
     header = text[: found.start()].splitlines() if found else []
     names, defaults = _attributes(header, path)

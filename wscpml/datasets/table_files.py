@@ -26,6 +26,7 @@ import pandas as pd
 
 from wscpml.datasets import csv_files
 from wscpml.datasets.dataset import few, refuse_twice
+from wscpml.datasets.tables import not_utf_8
 from wscpml.errors import UserError
 from wscpml.limits import TABLE_COLUMN, ask, budget, told_if_unreadable
 
@@ -42,6 +43,14 @@ MOST_NESTED = 50  # levels of JSON
 JSON_TEXT = re.compile(
     rb'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))(\s*+:)?+', re.DOTALL
 )  # and if it is a key
+OF_ANOTHER_KIND = re.compile(r"Column\(/([^/]+)(/.*)?\) changed from (\w+) to (\w+) in row (\d+)")
+JSON_KINDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "number": "a number",
+    "object": "fields of its own",
+    "string": "text",
+}
 BETWEEN = np.isin(np.arange(256), list(b"} \t\r\n"))  # what may end an object or follow it
 STEPS = np.zeros(256, np.int64)
 STEPS[list(b"[{")], STEPS[list(b"]}")] = 1, -1
@@ -191,7 +200,24 @@ def _json_lines(path: Path, text: Collection[str]) -> pd.DataFrame:  # noqa: ARG
 
     _refuse_wild_json(path)
     size = min(max(path.stat().st_size, 1), csv_files.MOST)
-    return _checked(arrow.read_json(path, arrow.ReadOptions(block_size=size))).to_pandas()
+    try:
+        found = arrow.read_json(path, arrow.ReadOptions(block_size=size))
+    except ValueError as error:
+        raise _of_another_kind(path, str(error)) or error from None
+    return _checked(found).to_pandas()
+
+
+def _of_another_kind(path: Path, error: str) -> UserError | None:
+    """What to raise where Arrow says that a value is of another kind than those before it."""
+    told = OF_ANOTHER_KIND.search(error)
+    if not told:
+        return None
+    column, inside, before, now, row = told.groups()
+    of_list = ", in its list," if inside else ""
+    return UserError(
+        f"{path}: row {int(row) + 1}, column {column!r}: has{of_list} {JSON_KINDS.get(now, now)}, "
+        f"those before have {JSON_KINDS.get(before, before)}; mend that value"
+    )
 
 
 def _refuse_wild_json(path: Path) -> None:
@@ -199,9 +225,15 @@ def _refuse_wild_json(path: Path) -> None:
 
     It makes a column of every key that some line has, and goes down into all that is nested.
     """
-    keys, rows, depth = set[bytes](), 1, 0
+    keys, rows, depth, before = set[bytes](), 1, 0, 0
     with path.open("rb") as file:
         while block := file.read(PART) + file.readline():
+            try:
+                block.decode()
+            except UnicodeDecodeError as error:
+                file.seek(0)
+                raise not_utf_8(path, file.read(before + error.start)) from None
+            before += len(block)
             keys.update(text[1] for text in JSON_TEXT.finditer(block) if text[2])
             rows += block.count(b"\n")
             signs = np.frombuffer(JSON_TEXT.sub(b'"', block.removeprefix(BOM_UTF8)), np.uint8)

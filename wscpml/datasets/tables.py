@@ -1,5 +1,6 @@
 """Tables of numbers, to learn from and to predict from alike."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,14 @@ def refuse_missing(names: list[str], there: list[str], source: str) -> None:
             f"{source}: has no column {few(missing)}, which the model needs; its columns are "
             f"{few(there)}"
         )
+
+
+def not_utf_8(path: Path, before: bytes) -> UserError:
+    """What to raise for a file that is not UTF-8 any more after some bytes."""
+    line = before.count(b"\n") + 1
+    return UserError(
+        f"{path}: is not UTF-8 text (line {line}, byte {len(before)}); save it as UTF-8"
+    )
 
 
 def short(cell: Any) -> str:

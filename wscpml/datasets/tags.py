@@ -13,10 +13,11 @@ import pandas as pd
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix
-from wscpml.datasets.dataset import few, in_full, lean
+from wscpml.datasets.dataset import few, in_full, lean, no_label
 from wscpml.datasets.readers import indicator
 from wscpml.datasets.tables import short
 from wscpml.errors import UserError
+from wscpml.parameters import ParameterError
 
 USUAL = ";"  # separator, and the one where no cell has another
 SEPARATORS = "|,"  # that are recognised; / and the like are told
@@ -246,16 +247,19 @@ def odd_labels(
     return found
 
 
-def as_table(y: Any, index: Any) -> Any:
+def as_table(y: Any, index: Any, door: str = "y") -> Any:
     """Labels as lists or as text with separators, as a table of 0 and 1; others as they are.
 
-    One column of two different words is left to be two classes; -1 and 1 become 0 and 1.
+    One column of two different words is left to be two classes; -1 and 1 become 0 and 1, and what
+    is neither is refused with its row and column. The `door` is what the argument is called.
     """
     cells = _cells(y)
     if cells is None:
-        return _zero_one(y)
-    names, matrix = read_lists(cells.rename("y"), None, "y", "{}=".format).indicator()
+        return _zero_one(y, door)
+    names, matrix = read_lists(cells.rename(door), None, door, "{}=".format).indicator()
     rows = index if index is not None and not isinstance(y, pd.Series) else cells.index
+    if len(rows) != len(cells):
+        raise ParameterError(f"{door}: has labels of {len(cells)} rows, and there are {len(rows)}")
     return named_columns(matrix, rows, names)
 
 
@@ -293,18 +297,40 @@ def _cells(y: Any) -> "pd.Series[Any] | None":
     if not len(known):
         return None
     if known.map(lambda cell: isinstance(cell, LISTS)).all():
-        words = known.map(lambda cell: any(isinstance(each, str) for each in cell)).any()
+        words = known.map(lambda cell: any(isinstance(each, (str, *LISTS)) for each in cell)).any()
         return cells if words or known.map(len).nunique() > 1 else None
     if known.map(lambda cell: isinstance(cell, str)).all() and known.nunique() > 2:
         return cells
     return None
 
 
-def _zero_one(y: Any) -> Any:
-    """-1 and 1 as 0 and 1, where that is what a matrix has."""
-    if _has_sparse_columns(y):
+def _zero_one(y: Any, door: str) -> Any:
+    """A matrix of 0 and 1 as it is, one of -1 and 1 as that; what is neither is refused."""
+    values = y.to_numpy() if isinstance(y, pd.DataFrame) and not _has_sparse_columns(y) else y
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or not values.size:
         return y
-    values = y.to_numpy() if isinstance(y, pd.DataFrame) else y
-    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "if":
+    numeric = values.dtype.kind in "biuf"
+    if values.dtype.kind in "biu" and values.min() >= 0 and values.max() <= 1:
         return y
-    return (y > 0).astype(np.uint8) if np.isin(values, (-1, 1)).all() and (values < 0).any() else y
+    on, off, minus = (
+        values == each if numeric else pd.DataFrame(values).isin([each]).to_numpy()
+        for each in (1, 0, -1)
+    )
+    signed = minus.any() and not off.any()
+    wrong = ~(on | (minus if signed else off))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        refuse_label(y, row, column, door)
+    if numeric and not signed:
+        return y
+    found = on.astype(np.uint8)
+    return pd.DataFrame(found, y.index, y.columns) if isinstance(y, pd.DataFrame) else found
+
+
+def refuse_label(y: Any, i: int, j: int, door: str) -> None:
+    """Refuse the value in a row and column of a table or matrix ``(n, q)``."""
+    table = isinstance(y, pd.DataFrame)
+    row, column = (y.index[i], y.columns[j]) if table else (i, j)
+    value: Any = y.iat[i, j] if table else y[i, j]
+    told = no_label(np.nan if pd.isna(value) else value)
+    raise ParameterError(f"{door}: row {row!r}, column {column!r}: {told}")

@@ -12,11 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, row_blocks
+from wscpml.progress import counted
 
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
 PAIRS_PER_TREE = 250_000  # rows times targets that a tree is grown on at most
 MANY, SUMS = 64, 16  # of more targets, random sums that splits are chosen by
 PAIRS_AT_ONCE = 2_000_000  # predictions that are made at once
+TREES_AT_ONCE = 20  # that are grown before a bar moves
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,13 @@ class Forest:
         return found
 
 
-def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[Forest, Array]:
+def grow(
+    X: Matrix, targets: Array, seed: int, trees: int, leaf: int, shown: bool = False
+) -> tuple[Forest, Array]:
     """A forest grown on rows ``(n, d)`` and targets ``(n, k)``, and its predictions of them.
 
     Leaves have so many rows at least. A row is predicted by the trees that were grown without it.
+    If `shown`, a bar tells how far it is; the trees are the same.
     """
     from sklearn.ensemble import ExtraTreesRegressor
 
@@ -64,19 +69,24 @@ def grow(X: Matrix, targets: Array, seed: int, trees: int, leaf: int) -> tuple[F
         summed = sparse.csr_array(targets) @ signs
     few = PAIRS_PER_TREE / (n * min(k, MANY))
     forest = ExtraTreesRegressor(
-        trees,
         min_samples_leaf=leaf,
         max_features=max(1, min(round(TRIED * X.shape[1]), MOST_TRIED)),
         max_samples=few if few < 1 else None,
         bootstrap=True,
         random_state=seed,
         n_jobs=-1,
+        warm_start=True,
     )
+    at_once = TREES_AT_ONCE if shown else trees
     with warnings.catch_warnings():  # scikit-learn's threads may leave its filters empty
-        grown = forest.fit(X, summed.squeeze())
-    drawn = np.stack([np.bincount(rows, minlength=n) for rows in grown.estimators_samples_], axis=1)
-    parts = [_splits_alone(each.tree_) for each in grown.estimators_]
-    del grown, forest
+        for before in counted(range(0, trees, at_once), "growing trees", shown):
+            forest.n_estimators = min(before + at_once, trees)
+            forest.fit(X, summed.squeeze())
+    drawn = np.stack(
+        [np.bincount(rows, minlength=n) for rows in forest.estimators_samples_], axis=1
+    )
+    parts = [_splits_alone(each.tree_) for each in forest.estimators_]
+    del forest
     counts = np.array([part.node_count for part in parts])
     starts = np.cumsum(counts) - counts
     leaves = Forest(parts, starts, sparse.csr_array((0, k))).leaves(X)

@@ -16,6 +16,8 @@ from tqdm import tqdm
 
 from wscpml.algorithm.network import start_rows
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks
+from wscpml.datasets import tags
+from wscpml.datasets.tables import short
 from wscpml.devices import one_blas_thread
 from wscpml.parameters import ParameterError
 from wscpml.quality import confusion, judging, noise_model
@@ -30,7 +32,8 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
     Parameters
     ----------
     candidates : (n, q) of 0 and 1
-        An array, a sparse matrix, or a table.
+        An array, a sparse matrix, or a table; or of each row a list of labels, or text such as
+        "rock;jazz", if the probabilities are a table.
     probabilities : (n, q), from 0 to 1
         How likely each label is, by any model that was not fitted to the row, as in
         cross-validation. As a table it may have its rows and columns in another order.
@@ -38,9 +41,10 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
     Returns
     -------
     (n, q)
-        In the form of the candidates; 0 where a label is none. A sparse matrix has the same
-        entries.
+        In the form of the candidates, a table where they are lists; 0 where a label is none. A
+        sparse matrix has the same entries.
     """
+    candidates, probabilities = _in_columns(candidates, probabilities)
     Y = _as_rows(candidates)
     rows, columns = (
         (candidates.index, candidates.columns)
@@ -63,6 +67,7 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
 
 Names = Any  # a pandas index, or None where rows or columns have no names
 DOOR = "probabilities"  # what the argument is called
+LACKS = "has no {} {!r}, which the candidates have"
 
 
 def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -> Array:
@@ -87,12 +92,12 @@ def _refuse_other_names(there: Names, wanted: Names, what: str, door: str) -> No
             twice = names[names.duplicated()][0]
             raise ParameterError(f"{door}: {what} {twice!r} is there twice; name each one once")
     for names, others, problem in (
-        (wanted, there, f"has no {what} {{!r}}, which the candidates have"),
-        (there, wanted, f"has a {what} {{!r}}, which the candidates do not have"),
+        (wanted, there, LACKS),
+        (there, wanted, "has a {} {!r}, which the candidates do not have"),
     ):
         lone = names.difference(others, sort=False)
         if len(lone):
-            raise ParameterError(f"{door}: {problem.format(lone[0])}")
+            raise ParameterError(f"{door}: {problem.format(what, lone[0])}")
 
 
 def checked(
@@ -102,17 +107,35 @@ def checked(
     if P.shape != shape:
         given, wanted = (" x ".join(map(str, each)) for each in (P.shape, shape))
         raise ParameterError(f"{door}: is {given}, and must be {wanted}, as the candidates are")
+    cells = P
     if P.dtype.kind not in "fiub":
-        raise ParameterError(f"{door}: must hold numbers alone, got {P.dtype}")
+        P = pd.DataFrame(cells).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     for block in row_blocks(len(P), ROWS_AT_ONCE):
         wrong = np.argwhere(~((P[block] >= 0) & (P[block] <= 1)))
         if len(wrong):
             i, j = int(wrong[0, 0]) + block.start, int(wrong[0, 1])
             row, column = i if rows is None else rows[i], j if columns is None else columns[j]
+            got = f"{P[i, j]:g}" if P is cells else short(cells[i : i + 1, j].tolist()[0])
             raise ParameterError(
-                f"{door}: row {row!r}, column {column!r}: must be from 0 to 1, got {P[i, j]:g}"
+                f"{door}: row {row!r}, column {column!r}: must be from 0 to 1, got {got}"
             )
     return P if P.dtype in (np.float32, np.float64) else P.astype(np.float32)
+
+
+def _in_columns(candidates: Any, probabilities: Any) -> tuple[Any, Any]:
+    """Candidates that may be lists as columns of 0 and 1, one for each of the probabilities."""
+    table = tags.as_table(candidates, getattr(probabilities, "index", None), "candidates")
+    if not isinstance(table, pd.DataFrame) or isinstance(candidates, pd.DataFrame):
+        return table, probabilities
+    if not isinstance(probabilities, pd.DataFrame):
+        raise ParameterError(
+            "candidates: are lists; give probabilities as a table, with a column of each label"
+        )
+    probabilities = probabilities.set_axis(probabilities.columns.map(str), axis=1)
+    lacking = table.columns.difference(probabilities.columns, sort=False)
+    if len(lacking):
+        raise ParameterError(f"{DOOR}: {LACKS.format('column', lacking[0])}")
+    return table.reindex(columns=probabilities.columns, fill_value=0), probabilities
 
 
 def _as_rows(candidates: Any) -> Matrix:
@@ -120,12 +143,12 @@ def _as_rows(candidates: Any) -> Matrix:
     given = candidates if sparse.issparse(candidates) else np.asarray(candidates)
     if given.ndim != 2:
         raise ParameterError(f"candidates: must have rows and columns, got shape {given.shape}")
-    if given.dtype.kind not in "fiub":
-        raise ParameterError(f"candidates: must be 0 or 1, got {given.dtype}")
     Y = sparse.csr_array(given, copy=True)
     Y.sum_duplicates()
-    if not np.isin(Y.data, (0, 1)).all():
-        raise ParameterError("candidates: must be 0 or 1")
+    wrong = np.flatnonzero(~np.isin(Y.data, (0, 1)))
+    if len(wrong):
+        row = int(np.searchsorted(Y.indptr, wrong[0], "right")) - 1
+        tags.refuse_label(Y, row, int(Y.indices[wrong[0]]), "candidates")
     return Y
 
 

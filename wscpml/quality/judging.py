@@ -24,6 +24,7 @@ from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, label_counts, row_blocks, to_dense, values_at
 from wscpml.blocks import Engine
+from wscpml.progress import SECONDS, Steps, steps
 from wscpml.quality import confusion, forests, learning, noise_model
 from wscpml.quality.decisions import Decided
 from wscpml.quality.forests import Forest
@@ -204,8 +205,9 @@ def judge_by(
     sample = np.arange(n) if rows is None else rows.of_axes
     voted = None if votes is None else values_at(votes, *known.nonzero())
     every = _Everyone(known.indptr, known.indices, given, voted, decided.of_labels(live), complete)
-    learned, found = _learn(predict, every, sample, k)
     engine = blocks.Engine() if rows is None else rows.engine
+    with steps(4, engine.shown, SECONDS) as progress:
+        learned, found = _learn(predict, every, sample, k, progress)
     confidence, chance = (engine.room((known.nnz,), np.float64) for _ in range(2))
     missing = None if complete else engine.room((n, k), np.float64)
     into = _Room(confidence, chance, missing)
@@ -364,11 +366,15 @@ def _voted(confidence: Array, votes: Array | None, label: Array) -> Array:
     return confidence if votes is None else with_votes(confidence, votes, label)
 
 
-def _learn(predict: Predict, every: _Everyone, sample: Array, k: int) -> tuple[Learned, _Round]:
+def _learn(
+    predict: Predict, every: _Everyone, sample: Array, k: int, progress: Steps
+) -> tuple[Learned, _Round]:
     """Learn from a sample of the rows; what is found of these comes with it."""
     Y = every.targets(sample, k)
     given = None if every.given is None else every.given[sample]
+    progress.begin("predicting candidates")
     opinion = predict(Y)
+    progress.begin("estimating the noise")
     P, weights = _beside(opinion.unseen, given), weights_of(Y)
     seen = noise_model.fit(P, Y)
     model, scores = seen.model, seen.scores
@@ -394,7 +400,9 @@ def _learn(predict: Predict, every: _Everyone, sample: Array, k: int) -> tuple[L
     left = confusion.kept(model.confused, row, label)
     if model.seen > NEVER_SURE:
         del P, Y, scores, seen, opinion
+        progress.begin("predicting what is taken to be true")
         opinion = predict(targets)
+        progress.begin("judging by both")
         P = _beside(opinion.unseen, None if given is None else true)
         heard = noise_model.heard(model.free, model.confused, k)
         others, again = noise_model.learn_others(P, targets, model.first, heard)
@@ -542,7 +550,7 @@ def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: 
     left_out, line = fitted.left_out, rows.feature_map.on_kernel(fitted.head)
     del fitted
     scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
-    forest, of_forest = forests.grow(scaled, targets, seed, TREES, LEAF)
+    forest, of_forest = forests.grow(scaled, targets, seed, TREES, LEAF, rows.engine.shown)
     return Opinion((left_out + of_forest) / 2, Predictor(line, forest))
 
 
