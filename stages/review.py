@@ -75,7 +75,9 @@ def review(settings: Settings) -> None:
     with app.listen(sys.argv[1] if len(sys.argv) > 1 else PORT) as listening:
         opened = session(settings)
         if settings.review.decisions is None:
-            print(f"to have `make run` use what you decide, set review.decisions: {opened.journal}")
+            print(
+                f"to have `dvc repro` use what you decide, set review.decisions: {opened.journal}"
+            )
         app.serve(opened, listening)
 
 

@@ -47,14 +47,8 @@ RAW = Path("data/prepared/raw.parquet")  # some rows, where columns were encoded
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
 DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
 OF_WSC_PML = {"device", "features", "weak_supervision", "clustering", "classifier"}
-NAMED = (
-    "method",
-    "dataset.name",
-    "dataset.features",
-    "noise.kind",
-    "noise.candidates",
-    "noise.rate",
-)
+DATA_SET = ("dataset.name", "dataset.features")
+NAMED = ("method", *DATA_SET, "noise.kind", "noise.candidates", "noise.rate")
 MOST_NAMED = 3  # differences in a run's name
 MOST_LABELS = 100  # that have metrics of their own, the most frequent ones
 MOST_ROWS = 1000  # of the table in MLflow's pages
@@ -266,15 +260,19 @@ def run_name(
 
 def differing(found: Locked, before: Locked) -> list[str]:
     """The first of what differs, in words, without what every name tells."""
-    both = found.settings.keys() & before.settings.keys()
-    settings = {
-        name: found.settings[name]
-        for name in found.settings
-        if name in both and name not in NAMED and found.settings[name] != before.settings[name]
+    changed = {
+        name: value
+        for name, value in found.settings.items()
+        if name in before.settings and value != before.settings[name]
     }
-    words = [f"{name}={value}" for name, value in settings.items()]
+    another = not changed.keys().isdisjoint(DATA_SET)
+    words = [
+        f"{name}={value}"
+        for name, value in changed.items()
+        if name not in NAMED and not (another and name.startswith("dataset."))
+    ]
     data = diff.differing(before.data, found.data)
-    words += ["new data"] if "data/prepared" in data else []
+    words += ["new data"] if "data/prepared" in data and not another else []
     words += ["new decisions"] if DECISIONS[0] in data and "data/prepared" not in data else []
     stages = [
         name.removeprefix("stages.")
@@ -307,14 +305,14 @@ def tags(found: Locked, before: Locked | None, experiment: str) -> dict[str, str
 
     And the run that logged the result which this one was compared with, if there is one.
     """
-    about = {f"dvc.{path}": known for path, known in found.outs.items()}
     known = before.outs.get(versions.TABLE) if before else None
     parent = tracking.logged(experiment, f"dvc.{versions.TABLE}", known) if known else None
-    about |= {
+    about = {
         "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
         "git.commit": versions.git("rev-parse", "--verify", "HEAD") or "",
         "git.tree": tree(found),
         "labels.compared_with": parent or "",
+        **{f"dvc.{path}": known for path, known in found.outs.items()},
     }
     return {name: value for name, value in about.items() if value}
 

@@ -10,5 +10,6 @@ FILES = (  # from the repository's root, * for any name
     "models/*/params.yaml",
     "data/own/README.md",
     "data/decisions/README.md",
+    ".dvc/plots.html",
 )
 IN_WHEEL = "pipeline"  # where the wheel's package has them

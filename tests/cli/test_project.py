@@ -44,7 +44,8 @@ def test_in_a_directory_of_a_repository_it_is_a_project_of_its_own(repository):
     files = project.lay(Path("labels"))
     assert (repository / "params.yaml").read_text() == "mine: 1\n"
     assert (repository / ".gitignore").read_text() == "*.log"
-    assert (repository / "labels/.dvc/config").read_text() == project.SENDS_NOTHING
+    assert (repository / "labels/.dvc/config").read_text() == project.CONFIG
+    assert (repository / "labels/.dvc/plots.html").exists()
     workflow = repository / ".github/workflows/wscpml-labels.yml"
     assert workflow in files
     job = yaml.safe_load(workflow.read_text())["jobs"]["labels"]

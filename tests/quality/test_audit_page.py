@@ -247,7 +247,7 @@ def test_in_a_frame_that_downloads_nothing_the_page_says_what_to_do(browser, tmp
     browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
     try:
         told = browser.find_element(By.CSS_SELECTOR, "#table-tags .controls").text
-        assert "To download the table, save this page and open it by itself." in told
+        assert "To download the table, download this page and open it by itself." in told
         assert "Download CSV" not in told
     finally:
         browser.switch_to.default_content()

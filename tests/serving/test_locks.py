@@ -49,8 +49,8 @@ def test_a_stage_refuses_inputs_that_are_not_what_was_made(project, params):
     made = locks.outputs()
     assert {path: locks.hash_of(Path(path)) for path in made} == made
     assert locks.hash_of(Path("nothing")) is None
-    assert locks.inputs("second", "wsc-pml") == ["data/made"]
-    assert locks.inputs("first", "wsc-pml") == []
+    assert locks.inputs("second", "wsc-pml") == {"data/made": made["data/made"]}
+    assert locks.inputs("first", "wsc-pml") == {}
     locks.refuse_changed("second", "wsc-pml")
     flip(Path("data/made/b"))
     with pytest.raises(UserError, match="data/made: is not what dvc.lock says was made; `wscpml"):

@@ -17,7 +17,7 @@ from wscpml.algorithm import features
 from wscpml.algorithm.network import Network
 from wscpml.errors import UserError
 from wscpml.quality import diff
-from wscpml.serving import tracking
+from wscpml.serving import opening, tracking
 from wscpml.serving.model import Model, save
 from wscpml.serving.versions import Locked
 
@@ -160,13 +160,15 @@ def test_names_that_mlflow_would_refuse_are_made_fit():
 
 
 def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monkeypatch, capsys):
-    started = []
+    started, opened = [], []
     monkeypatch.setattr(os, "execv", lambda _, command: started.append(command[1:]))
+    monkeypatch.setattr(opening, "open_later", opened.append)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     tracking.open_pages(port)
-    assert capsys.readouterr().out == f"The runs: http://127.0.0.1:{port}/#/experiments\n"
+    assert opened == [f"http://127.0.0.1:{port}/#/experiments?workflowType=machine_learning"]
+    assert capsys.readouterr().out == f"The runs: {opened.pop()}\n"
     command = started.pop()
     assert command[:3] == ["-m", "mlflow", "ui"]
     assert command[3:] == ["--host", "127.0.0.1", "--port", port]
@@ -184,7 +186,7 @@ def test_a_port_that_is_taken_is_told_and_nothing_is_started(store):
         port = str(other.getsockname()[1])
         done = subprocess.run(
             [sys.executable, "-m", "wscpml.serving.tracking", port],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT), "MAKELEVEL": "1"},
             capture_output=True,
             text=True,
         )
@@ -195,8 +197,10 @@ def test_a_port_that_is_taken_is_told_and_nothing_is_started(store):
 
 
 @pytest.mark.parametrize("port", ["http", "70000"])
-def test_what_is_no_port_is_told(store, port):
-    with pytest.raises(UserError, match=f"port {port}: cannot be used .*; name another"):
+def test_what_is_no_port_is_told_in_words_that_need_no_make(store, port, monkeypatch):
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    another = "name another: python -m wscpml.serving.tracking 5001"
+    with pytest.raises(UserError, match=f"port {port}: cannot be used .*; {another}"):
         tracking.open_pages(port)
 
 
@@ -226,6 +230,9 @@ def test_a_run_is_named_by_what_differs_from_the_last_commit_and_by_its_data():
     )
     other = committed.model_copy(update={"method": "pml-ni"})
     assert name(a_lock(method="pml-ni"), chosen=other) == "pml-ni yeast-9 @1234567"
+    elsewhere = {"dataset.features": "songs.csv", "dataset.id": "song", "seed": 1}
+    before = a_lock(**{"dataset.features": None, "dataset.id": None, "seed": 0})
+    assert name(a_lock("7654321", **elsewhere), before) == "seed=1 | wsc-pml yeast-9 @7654321"
     many = {f"k{i}": 0 for i in range(5)}
     found = name(a_lock(**dict.fromkeys(many, 1)), a_lock(**many))
     assert found == f"k0=1, k1=1, k2=1, 2 more | {same}"
@@ -258,7 +265,7 @@ def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
     assert tracking.logged("none", "dvc.data/x", "1") == run_id
     assert tracking.logged("none", "dvc.data/x", "2") is None
     place = mlflow.get_run(run_id).info.experiment_id
-    assert tracking._page_of_runs() == f"/experiments/{place}/runs"
+    assert tracking._page_of_runs() == f"/experiments/{place}/runs?workflowType=machine_learning"
 
 
 def test_a_model_is_registered_if_it_is_to_be(store):

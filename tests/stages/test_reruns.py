@@ -199,6 +199,8 @@ def traced() -> Traced:
 
 MODEL = "judge_labels train_classifier apply_method evaluate track"
 MODULES = {  # of wscpml, by the stages that a change of them is seen by
+    "algorithm.composition": f"learn_prototypes cluster {MODEL}",
+    "algorithm.features": f"inject_noise learn_prototypes {MODEL}",
     "algorithm.weak_supervision": "build_confidence",
     "algorithm.clustering": "cluster",
     "algorithm.prototypes": "inject_noise learn_prototypes cluster evaluate",
@@ -206,20 +208,36 @@ MODULES = {  # of wscpml, by the stages that a change of them is seen by
     "algorithm.ridge": f"inject_noise learn_prototypes {MODEL}",
     "algorithm.undecomposed": "",
     "arrays": " ".join(DVC),
-    "artifacts": " ".join(DVC),
-    "datasets.readers datasets.registry datasets.river": "fetch prepare",
-    "datasets.files": "fetch prepare train_classifier apply_method evaluate track",
+    "artifacts limits memory npy_files serving.locks spreadsheets temporaries": " ".join(DVC),
+    "blocks": "judge_labels train_classifier",
+    "datasets.candidate_table": "cluster train_classifier apply_method evaluate",
+    "datasets.columns datasets.encoding": "prepare train_classifier apply_method evaluate track",
+    "datasets.csv_files datasets.table_files": "prepare collect_decisions track",
+    "datasets.dataset": f"fetch prepare collect_decisions {MODEL}",
+    "datasets.description datasets.embeddings datasets.media": "",
+    "datasets.mat_files datasets.readers datasets.registry datasets.river": "fetch prepare",
+    "datasets.files datasets.tables": "fetch prepare train_classifier apply_method evaluate track",
     "datasets.own datasets.splits datasets.tags": "prepare",
     "datasets.noise": "inject_noise",
     "datasets.batches datasets.benchmarks datasets.songs": "",
     "devices": " ".join(DVC),
-    "estimator progress code_digest cli.commands review.app review.session": "",
+    "estimator progress code_digest errors pipeline_files stopping __main__": "",
+    "cli.commands cli.project cli.tables": "",
+    "review.app review.items review.session review.view quality.given quality.review": "",
     "evaluation.figures quality.audit quality.evidence quality.issues": "evaluate",
     "evaluation.metrics": "judge_labels train_classifier evaluate",
-    "evaluation.statistics": "",
+    "evaluation.memory evaluation.statistics": "",
+    "parameters": "train_classifier apply_method",
+    "randomness": (
+        "prepare inject_noise learn_prototypes judge_labels train_classifier apply_method"
+    ),
+    "quality.confusion quality.forests quality.votes": "judge_labels",
+    "quality.decisions": "collect_decisions judge_labels train_classifier apply_method evaluate",
     "quality.judging": "judge_labels evaluate",
     "quality.learning quality.noise_model quality.queue": "judge_labels",
     "quality.diff serving.dvc_cache serving.tracking serving.versions": "track",
+    "deadlines serving.local_store serving.prediction serving.served_model": "track",
+    "serving.opening serving.scoring": "",
     "quality.page": "evaluate track",
     "serving.model": "train_classifier apply_method evaluate track",
     "settings": " ".join(DVC),  # has_stages and title; not what loads
@@ -236,6 +254,23 @@ def test_a_module_is_seen_by_the_stages_that_use_it(traced):
             assert found == set(stages.split()), name
     for stage in DVC:
         assert {each for each in DVC if f"stages.{stage}" in behind[each]} == {stage}
+
+
+def test_each_module_is_tried():
+    package = ROOT / "wscpml"
+    every = {
+        ".".join(file.relative_to(package).with_suffix("").parts)
+        for file in package.rglob("*.py")
+        if file.name != "__init__.py" and file.parent.name != "methods"
+    }
+    assert {name for names in MODULES for name in names.split()} == every
+
+
+def test_a_method_is_seen_where_it_is_chosen(traced):
+    for place in PLACES.values():
+        module, _, kind = place.partition(":")
+        behind = traced.behind([(f"wscpml.methods.{module}", kind)])
+        assert {f"wscpml.methods.{module}", "wscpml.methods.base"} <= {name for name, _ in behind}
 
 
 def executed(call, traced: Traced) -> set[tuple[str, str]]:

@@ -16,8 +16,20 @@ PACKAGE = Path(__file__).parents[1]
 PINNED = "requirements-wscpml.txt"
 WORKFLOWS = ".github/workflows"  # below the top of the git repository
 HERE = "DIRECTORY"  # stands in the workflow for where the pipeline is
-SENDS_NOTHING = "[core]\n    analytics = false\n    check_update = false\n"
-NOT_IN_GIT = (".venv/", "__pycache__/", "mlflow.db*", "mlruns/", "*.tmp", "/changes.*")
+PLOTS = ".dvc/plots.html"
+CONFIG = (  # sends nothing, and draws plots without the web
+    "[core]\n    analytics = false\n    check_update = false\n"
+    "[plots]\n    html_template = plots.html\n"
+)
+NOT_IN_GIT = (
+    ".venv/",
+    "__pycache__/",
+    "dvc_plots/",
+    "mlflow.db*",
+    "mlruns/",
+    "*.tmp",
+    "/changes.*",
+)
 NOT_IN_DVC = (".venv", "__pycache__", "mlruns", "*.tmp", "data/own/README.md", ".gitignore")
 
 
@@ -30,6 +42,8 @@ def lay(directory: Path) -> list[Path]:
     top = _top_of_repository(directory)
     below = directory.resolve().relative_to(top)
     texts = _texts()
+    if (directory / ".dvc").is_dir():
+        del texts[PLOTS]  # a project that is there has a configuration of its own
     workflow = top / WORKFLOWS / f"{'-'.join(['wscpml', *below.parts])}.yml"
     files = {directory / name: text for name, text in texts.items()}
     files[workflow] = (PACKAGE / "cli/github.yml").read_text("utf-8").replace(HERE, str(below))
@@ -104,7 +118,7 @@ def _make_dvc_project(directory: Path, subdirectory: bool) -> None:
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     if done.returncode:
         raise UserError(f"{directory}: `dvc init` failed there ({done.stderr.strip()})")
-    (directory / ".dvc/config").write_text(SENDS_NOTHING, encoding="utf-8")
+    (directory / ".dvc/config").write_text(CONFIG, encoding="utf-8")
 
 
 def _add_lines(path: Path, lines: tuple[str, ...]) -> None:

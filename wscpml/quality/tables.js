@@ -59,7 +59,7 @@ function table({ name, columns, rows, sorted }, file) {
     return c < 0 || values.length === rows.length ? [] : [{ c, values, chosen: choice(all, values) }];
   });
   const save = framed
-    ? make("span", { class: "status" }, "To download the table, save this page and open it by itself.")
+    ? make("span", { class: "status" }, "To download the table, download this page and open it by itself.")
     : make("button", { type: "button" }, "Download CSV");
   const before = make("button", { type: "button" }, "Previous");
   const after = make("button", { type: "button" }, "Next");

@@ -9,13 +9,15 @@ import shutil
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
+from typing import Any
 
 from wscpml import artifacts
 from wscpml.errors import UserError
 from wscpml.serving.dvc_cache import DIRECTORY, Cache, digest
 
 LOCKS = ("dvc.lock", "models/dvc.lock")
-PIPELINES = ("dvc.yaml", "models/dvc.yaml")
+OF_WSC_PML = "models/dvc.yaml"  # its own stages
+PIPELINES = ("dvc.yaml", OF_WSC_PML)
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
 
 
@@ -43,15 +45,24 @@ def outputs() -> dict[str, str]:
     return found
 
 
-def inputs(stage: str, method: str) -> list[str]:
-    """What a stage reads of other stages' outputs, by dvc.yaml."""
-    listed: list[str] = []
+def described(stage: str) -> tuple[str, dict[str, Any]]:
+    """The pipeline that has a stage, and its entry there; of what is no stage, nothing."""
     for pipeline in PIPELINES:
-        if Path(pipeline).exists():
-            entry = artifacts.read(pipeline)["stages"].get(stage, {})
-            listed += [each.replace("${method}", method) for each in entry.get("deps", [])]
-    made = outputs()
-    return [out for out in made if any(f"{out}/".startswith(f"{each}/") for each in listed)]
+        stages = artifacts.read(pipeline)["stages"] if Path(pipeline).exists() else {}
+        if stage in stages:
+            return pipeline, stages[stage]
+    return "", {}
+
+
+def inputs(stage: str, method: str) -> dict[str, str]:
+    """The hash of each output of other stages that a stage reads, by its path."""
+    _, entry = described(stage)
+    deps = [each.replace("${method}", method) for each in entry.get("deps", [])]
+    return {
+        out: known
+        for out, known in outputs().items()
+        if any(f"{out}/".startswith(f"{each}/") for each in deps)
+    }
 
 
 def refuse_changed(stage: str, method: str) -> None:
@@ -59,10 +70,8 @@ def refuse_changed(stage: str, method: str) -> None:
 
     DVC enters what a stage has made into its lock before the next one begins.
     """
-    made = outputs()
-    for path in inputs(stage, method):
-        found = hash_of(Path(path))
-        if found is not None and found != made[path]:
+    for path, known in inputs(stage, method).items():
+        if hash_of(Path(path)) not in (known, None):
             raise UserError(f"{path}: is not what {LOCKS[0]} says was made; {WAY_OUT}")
 
 

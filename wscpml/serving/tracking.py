@@ -58,7 +58,7 @@ from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 from wscpml.arrays import Array  # noqa: E402
 from wscpml.deadlines import within  # noqa: E402
 from wscpml.errors import UserError  # noqa: E402
-from wscpml.serving import local_store, prediction  # noqa: E402
+from wscpml.serving import local_store, opening, prediction  # noqa: E402
 from wscpml.serving.model import Model, load  # noqa: E402
 
 SQLITE, POSTGRESQL = "sqlite:///", "postgresql"
@@ -69,6 +69,7 @@ PACKAGE = Path(__file__).parents[1]
 NO_SUCH_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
 READ_AGAIN = "try again"
+COMMAND = "python -m wscpml.serving.tracking"  # that opens MLflow's pages, everywhere
 RESULT = "wscpml.result"  # the tag with a result's identity
 MOST_WAITED = 300  # seconds for another process that uses the store
 SECONDS_TO_ANSWER, SLOWEST = 10, 100_000  # of a server; bytes a second that it takes at least
@@ -87,6 +88,7 @@ REGISTERED = (
     "in; out come the probability of each label and the list of those predicted."
 )
 TRAINING_PAGES = {"mlflow.experimentKind": "custom_model_development"}  # not those for GenAI
+OF_TRAINING = "?workflowType=machine_learning"  # in an address, for the same
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,7 @@ def _run(run_id: str) -> Run:
         except MlflowException as error:
             if error.error_code in NO_SUCH_RUN:
                 raise UserError(
-                    f"run:{run_id}: MLflow has no such run; `make ui` shows those there are"
+                    f"run:{run_id}: MLflow has no such run; `{COMMAND}` shows those there are"
                 ) from None
             raise
 
@@ -579,31 +581,36 @@ def _refuse_taken(port: str) -> None:
             probe.bind(("127.0.0.1", int(port)))
         except (OSError, OverflowError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
+            by_make = "MAKELEVEL" in os.environ  # which make sets
+            another = "make ui PORT=5001" if by_make else f"{COMMAND} 5001"
             raise UserError(
-                f"port {port}: cannot be used ({reason}); name another: make ui PORT=5001"
+                f"port {port}: cannot be used ({reason}); name another: {another}"
             ) from None
 
 
 def _page_of_runs() -> str:
     """Where MLflow's pages have the runs that were logged last; its first page has none."""
     if _is_missing(store_uri()):
-        return "/experiments"
+        return f"/experiments{OF_TRAINING}"
     with _failures_in_one_line(READ_AGAIN):
         mlflow.set_tracking_uri(store_uri())
         every = [each.experiment_id for each in mlflow.search_experiments()]
         newest = mlflow.MlflowClient().search_runs(
             every, max_results=1, order_by=["attributes.start_time DESC"]
         )
-    return f"/experiments/{newest[0].info.experiment_id}/runs" if newest else "/experiments"
+    place = f"/{newest[0].info.experiment_id}/runs" if newest else ""
+    return f"/experiments{place}{OF_TRAINING}"
 
 
 def open_pages(port: str = "5000") -> None:
-    """Serve MLflow's pages on loopback, or say that a server of its own has them."""
+    """Serve MLflow's pages on loopback and open them, or say that a server of its own has them."""
     if _has_server():
         print("The runs are on the server that MLFLOW_TRACKING_URI names: open it in a browser")
         return
     _refuse_taken(port)
-    print(f"The runs: http://127.0.0.1:{port}/#{_page_of_runs()}", flush=True)
+    address = f"http://127.0.0.1:{port}/#{_page_of_runs()}"
+    print(f"The runs: {address}", flush=True)
+    opening.open_later(address)
     os.environ["MLFLOW_BACKEND_STORE_URI"] = store_uri()
     command = ["-m", "mlflow", "ui", "--host", "127.0.0.1"]
     os.execv(sys.executable, [sys.executable, *command, "--port", port])
