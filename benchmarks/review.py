@@ -14,7 +14,7 @@ Whatever the order, all candidates are judged again in the light of the answers 
 Told of the candidates that are not decided: ROC AUC and calibration error. Of all: how many tags
 are handled wrongly (false ones that are kept and, after the +, true ones that are dropped). Of
 kernel ridge regression that is trained on the result: average precision on a fifth of the rows that
-is held out. Figures are means over the draws of the noise. A measured case is kept in --json at
+is held out. Figures are means over the draws of the noise and of the fifth. A measured case is kept in --json at
 once, and not measured again while it is there. `--quick`: emotions, padded, one draw, two orders.
 """
 
@@ -156,7 +156,7 @@ def measure(case: str, draws: int, orders: tuple[str, ...]) -> dict[str, float]:
     """Means of all figures over the draws, by order, answers and figure."""
     name, kind = case.split(":")
     each: list[dict[str, float]] = []
-    for draw in tqdm(range(1 if kind == "real" else draws), case, disable=None, leave=False):
+    for draw in tqdm(range(draws), case, disable=None, leave=False):
         reviewed = Reviewed(name, kind, draw)
         each.append(
             {

@@ -24,6 +24,7 @@ RARER = -np.log(TAUS)  # log prior: the larger, the rarer, for a few answers are
 USUAL = np.array([0.0, 1.0, 0.0, 0.0, 0.0])  # w that changes nothing
 SPREAD = np.array([0.7, 0.2, 0.1, 0.1, 0.1])  # deviation of w from it, where noise was seen
 GUESSED = np.array([0.7, 0.5, 0.3, 0.1, 0.1])  # and where none was
+OF_LABEL = [0, 1, 3, 4]  # of what is known, all but the chance of being a candidate
 STEPS, LONGEST, STILL = 30, 3.0, 1e-8  # of Newton's method; its longest step, and its end
 
 
@@ -63,12 +64,20 @@ def _places(row: Array, label: Array, decided: Decided, q: int) -> tuple[Array, 
 
 def _known(confidence: Array, chance: Array, label: Array) -> Array:
     """What is known of each of m candidates and of its label, ``(m, 5)``."""
-    z, v = (logit(np.clip(each, SURE, 1 - SURE)) for each in (confidence, chance))
+    v = _log_odds(chance)
+    return np.insert(known_of_label(confidence, label), 2, v - v.mean(), axis=1)
+
+
+def known_of_label(confidence: Array, label: Array) -> Array:
+    """The same without the chance of being a candidate, ``(m, 4)``."""
+    z = _log_odds(confidence)
     counts = np.maximum(np.bincount(label), 1)
     of_label = (np.log(counts), np.bincount(label, z) / counts)
-    return np.column_stack(
-        [np.ones(len(z)), z, v - v.mean(), *(_standard(each[label]) for each in of_label)]
-    )
+    return np.column_stack([np.ones(len(z)), z, *(_standard(each[label]) for each in of_label)])
+
+
+def _log_odds(probability: Array) -> Array:
+    return np.asarray(logit(np.clip(probability, SURE, 1 - SURE)))
 
 
 def _standard(values: Array) -> Array:

@@ -1,9 +1,15 @@
 """Which candidates a person is asked about, and what a random part of the answers proves.
 
 An answer is worth what it mends now, the chance min(c, 1 - c) that a label confidence c is on the
-wrong side of a half; and what it teaches about its label: it makes the variance v of the label's
-offset smaller (see `learning`), from 1 before the first answer, and that is worth the more, the
-more of the label's other candidates are in doubt. So answers begin spread over the labels.
+wrong side of a half; and what it teaches about all others. They are set right by a regression
+(`learning`) whose weights w and offsets u_j of labels are not known at first; with S their
+covariance and x_i what is known of candidate i, so that eta_i = x_i . (w, u), its answer has the
+information k_i = c_i (1 - c_i) and makes the variance of every other smaller by
+
+    k_i (x_i S x_j)^2 / (1 + k_i x_i S x_i),
+
+which is worth k_j / 2 of it in the log likelihood of j. Answers are chosen one after the other,
+each in view of those before it. So they begin spread over labels and over confidences.
 
 Every fifth place is a lottery: the pair's ticket is made of its row and label alone, and the lowest
 tickets that are undecided are asked. So the candidates of the lowest tickets that are all decided
@@ -18,12 +24,15 @@ import pandas as pd
 from scipy.stats import beta
 
 from wscpml.arrays import Array, Matrix, values_at
+from wscpml.quality import learning
 from wscpml.quality.decisions import Decided
 
 RANDOM_EVERY = 5  # places of the queue of which one is random
 TEACHES = 3.0  # how much what is taught counts beside what is mended
-INFORMATION = 0.2  # about the offset of a label, in one answer
+OFFSET = 1.0  # deviation of labels' offsets before the first answer
 AT_ONCE = 3  # candidates of one row that are asked before other rows' turn
+CONSIDERED = 20_000  # candidates that are chosen from, the lowest tickets
+TIMES = 500  # that what answers teach is found out anew, at most
 LEVEL = 0.95  # of intervals
 FEWEST = 20  # random answers that an interval is told for
 
@@ -58,18 +67,13 @@ def choose(label_confidence: Matrix, candidates: Matrix, decided: Decided, size:
     row, label = np.nonzero(decided.undecided(candidates))
     size = min(size, len(row))
     confidence = values_at(label_confidence, row, label)
-    drawn = np.argsort(tickets(row, label), kind="stable")[: size // RANDOM_EVERY]
-    random = np.zeros(len(row), dtype=bool)
-    random[drawn] = True
-    answers = np.bincount(decided.label, minlength=candidates.shape[1])
-    answers += np.bincount(label[random], minlength=candidates.shape[1])
-    rest = np.flatnonzero(~random)
-    worth = _worth(confidence[rest], label[rest], answers)
-    best = rest[np.argsort(-worth, kind="stable")]
-    turn = _places_within(row[best]) // AT_ONCE
-    best = best[np.argsort(turn, kind="stable")][: size - len(drawn)]
+    by_ticket = np.argsort(tickets(row, label), kind="stable")[: max(CONSIDERED, size)]
+    drawn, rest = np.split(by_ticket, [size // RANDOM_EVERY])
+    design = _Design(confidence, label, decided.label, candidates.shape[1])
+    design.answer(drawn)
+    best = rest[_best(design, rest, row[rest], size - len(drawn))]
     order = np.insert(best, np.arange(len(drawn)) * (RANDOM_EVERY - 1), drawn)
-    return Queue(row[order], label[order], random[order])
+    return Queue(row[order], label[order], np.isin(order, drawn))
 
 
 def table(
@@ -87,25 +91,69 @@ def table(
     )
 
 
-def _worth(confidence: Array, label: Array, answers: Array) -> Array:
-    """What an answer on each of m candidates is worth, after those on better ones of its label."""
-    mended = np.minimum(confidence, 1 - confidence)
-    doubt = np.bincount(label, confidence * (1 - confidence), len(answers))
-    best_first = np.argsort(-mended, kind="stable")
-    before = np.empty(len(label), dtype=int)
-    before[best_first] = _places_within(label[best_first])
-    before += answers[label]
-    variance, then = (1 / (1 + INFORMATION * count) for count in (before, before + 1))
-    return np.asarray(mended + TEACHES * doubt[label] * (variance - then) / 2)
+def _best(design: "_Design", among: Array, row: Array, size: int) -> Array:
+    """The places of `size` candidates among some, of these rows, the most worth first."""
+    mended = np.minimum(design.confidence, 1 - design.confidence)[among]
+    asked, taken = np.zeros(row.max(initial=0) + 1, dtype=int), np.zeros(len(among), dtype=bool)
+    chosen = np.empty(size, dtype=int)
+    for place in range(size):
+        if place % -(-size // TIMES) == 0:
+            worth = mended + TEACHES * design.teaches(among)
+        turn = np.where(taken, size, asked[row] // AT_ONCE)
+        chosen[place] = best = np.where(turn == turn.min(), worth, -np.inf).argmax()
+        taken[best] = True
+        asked[row[best]] += 1
+        design.answer(among[[best]])
+    return chosen
 
 
-def _places_within(groups: Array) -> Array:
-    """The place of each entry among those of its group, in their order, from 0 on."""
-    order = np.argsort(groups, kind="stable")
-    sizes = np.unique(groups, return_counts=True)[1]
-    places = np.empty(len(groups), dtype=int)
-    places[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return places
+class _Design:
+    """What is known of w and u after some answers: the precision of each, and what is between.
+
+    Of m candidates of q labels. Answers that were given have a confidence of 1 or 0, so that each
+    counts as an average candidate of its label.
+    """
+
+    def __init__(self, confidence: Array, label: Array, answered: Array, q: int) -> None:
+        self.confidence, self.label, self.q = confidence, label, q
+        self.known = learning.known_of_label(confidence, label)
+        self.information = confidence * (1 - confidence)
+        self.of_w = np.diag(learning.GUESSED[learning.OF_LABEL] ** -2)  # (f, f)
+        self.of_u = np.full(q, OFFSET**-2)
+        self.between = np.zeros((q, len(self.of_w)))
+        share = np.bincount(answered, minlength=q) / np.maximum(np.bincount(label, minlength=q), 1)
+        self._add(slice(None), share[label])
+
+    def answer(self, chosen: Array) -> None:
+        """Take some candidates as answered."""
+        self._add(chosen, 1.0)
+
+    def teaches(self, among: Array) -> Array:
+        """What an answer on each of some candidates teaches about all of these, ``(k,)``."""
+        label, k = self.label[among], self.information[among]
+        shares = self.between / self.of_u[:, None]
+        covariance = np.linalg.inv(self.of_w - shares.T @ self.between)
+        along = self.known[among] - shares[label]
+        toward, weighed, own = along @ covariance, along * k[:, None], 1 / self.of_u[label]
+        of_label = self._by_label(label, weighed)
+        variance = (toward * along).sum(axis=1) + own
+        squares = ((toward @ (weighed.T @ along)) * toward).sum(axis=1)
+        squares += 2 * own * (toward * of_label[label]).sum(axis=1)
+        squares += own**2 * np.bincount(label, k, self.q)[label]
+        everyone = len(self.label) / len(among)
+        return np.asarray(everyone * squares * k / (1 + k * variance) / 2)
+
+    def _add(self, chosen: Array | slice, times: Array | float) -> None:
+        known, label = self.known[chosen], self.label[chosen]
+        k = self.information[chosen] * times
+        weighed = known * k[:, None]
+        self.of_w = self.of_w + weighed.T @ known
+        self.of_u = self.of_u + np.bincount(label, k, self.q)
+        self.between = self.between + self._by_label(label, weighed)
+
+    def _by_label(self, label: Array, values: Array) -> Array:
+        """Sums of values ``(m, f)`` by label, ``(q, f)``."""
+        return np.stack([np.bincount(label, each, self.q) for each in values.T], axis=1)
 
 
 def tickets(row: Array, label: Array) -> Array:
