@@ -130,6 +130,23 @@ def test_a_run_that_cannot_be_logged_whole_is_not_left_half(store, tmp_path):
     assert found.run_id.tolist() == [run_id]
 
 
+def test_a_data_set_that_another_writes_at_the_same_moment_is_logged_at_the_second_try(
+    store, monkeypatch
+):
+    inner, tries = mlflow.log_input, []
+
+    def log_input(*given, **options):
+        tries.append(given)
+        if len(tries) == 1:
+            raise mlflow.exceptions.MlflowException("UNIQUE constraint failed")
+        inner(*given, **options)
+
+    monkeypatch.setattr(mlflow, "log_input", log_input)
+    run_id = tracking.log_run(replace(a_result(store / "model"), model=None), "none")
+    assert len(tries) == 2
+    assert len(mlflow.get_run(run_id).inputs.dataset_inputs) == 1
+
+
 def test_a_method_without_a_model_is_logged_without_one(store):
     run_id = tracking.log_run(replace(a_result(store / "model"), model=None), "none")
     assert not mlflow.get_run(run_id).outputs.model_outputs

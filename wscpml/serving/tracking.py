@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -331,17 +332,24 @@ def _log(result: Result, model: Model | None, run_id: str, now: int) -> None:
         mlflow.log_table(table, path)
     for path, text in result.texts.items():
         mlflow.log_text(text, path)
-    mlflow.log_input(
-        MetaDataset(  # type: ignore[abstract]
-            CodeDatasetSource({MLFLOW_SOURCE_TYPE: "LOCAL", MLFLOW_SOURCE_NAME: result.source}),
-            name=result.dataset,
-            digest=result.digest,
-        ),
-        context="all rows",
-        tags={name: str(size) for name, size in result.sizes.items()},
-    )
+    _log_data(result)
     if model:
         _log_model(result, model)
+
+
+def _log_data(result: Result) -> None:
+    """The data set as the run's input. Who writes the same one at the same moment comes second."""
+    data = MetaDataset(  # type: ignore[abstract]
+        CodeDatasetSource({MLFLOW_SOURCE_TYPE: "LOCAL", MLFLOW_SOURCE_NAME: result.source}),
+        name=result.dataset,
+        digest=result.digest,
+    )
+    sizes = {name: str(size) for name, size in result.sizes.items()}
+    log = partial(mlflow.log_input, data, context="all rows", tags=sizes)
+    try:
+        log()
+    except MlflowException:  # it was not there when MLflow looked, and is now
+        log()
 
 
 def _log_values(run_id: str, now: int, result: Result) -> None:
