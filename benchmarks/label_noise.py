@@ -18,7 +18,10 @@ measures on the same candidates
 
 Figures are means over the draws of the noise. A measured row is kept in --json at once, and not
 measured again while it is there. `--quick`: emotions, padded, one draw, one fold. `--given`
-measures nothing but the forest and `given`.
+measures nothing but the forest and `given`. `--limits` measures what can be known at best: ours;
+ours with the true chance of each label in the place of what is believed of it; and, with that
+chance, an out-of-fold forest that has learned the truth; and the calibration error of ours where no
+remark names the label.
 """
 
 import argparse
@@ -30,6 +33,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import get_args
+from unittest.mock import patch
 
 import numpy as np
 from cleanlab.internal.multilabel_utils import onehot2int
@@ -53,7 +57,7 @@ from wscpml.datasets import benchmarks, noise
 from wscpml.datasets.registry import REGISTRY
 from wscpml.devices import one_blas_thread
 from wscpml.parameters import ClassifierSettings, FeatureSettings
-from wscpml.quality import judging
+from wscpml.quality import judging, noise_model
 from wscpml.quality.judging import JudgedLabels
 from wscpml.randomness import stream
 
@@ -139,17 +143,22 @@ def ranking(given: Noisy) -> Iterator[tuple[str, float | str]]:
     for name, value in judging.identification(true, confidence).items():
         if value is not None:
             yield f"ours.{name}", value
-    flagged, false = confidence < EVEN_ODDS, true == 0
-    hits = (flagged & false).sum()
-    yield "flags.precision", hits / flagged.sum() if flagged.any() else np.nan
-    yield "flags.recall", hits / max(false.sum(), 1)
-    yield "false", false.mean()
+    yield from flags(true, confidence)
+    yield "false", (true == 0).mean()
     yield "estimated_false", 1 - confidence.mean()
     yield "weight", judged.noise.weight
     yield "kind", judged.noise.kind
     frequency = np.broadcast_to(Y.mean(axis=0), Y.shape)[chosen]
     yield "frequency.auc", roc_auc_score(true, frequency)
     yield from beside(given)
+
+
+def flags(true: Array, confidence: Array) -> Iterator[tuple[str, float]]:
+    """Precision and recall of what has a confidence below a half."""
+    flagged, false = confidence < EVEN_ODDS, true == 0
+    hits = (flagged & false).sum()
+    yield "flags.precision", hits / flagged.sum() if flagged.any() else np.nan
+    yield "flags.recall", hits / max(false.sum(), 1)
 
 
 def beside(given: Noisy, names: tuple[str, ...] = ("lr", "rf")) -> Iterator[tuple[str, float]]:
@@ -229,9 +238,7 @@ def measure(name: str, kind: str, draws: int, folds: int) -> dict[str, float | s
         each.append(dict(ranking(given)) | training(given, folds, draw))
     kinds = [str(figures.pop("kind")) for figures in each]
     means: dict[str, float | str] = {
-        key: float(np.nanmean(values)) if not np.isnan(values).all() else np.nan
-        for key in each[0]
-        if (values := np.array([figures[key] for figures in each], dtype=float)).size
+        key: _mean(float(figures[key]) for figures in each) for key in each[0]
     }
     candidates, cleaned, truth = (means[f"ap.{x}"] for x in ("candidates", "cleaned", "truth"))
     gap = truth - candidates  # type: ignore[operator]
@@ -281,6 +288,67 @@ def by_given_scores(names: Iterable[str], kinds: list[str], draws: int) -> dict[
     return found
 
 
+def limits(given: Noisy) -> Iterator[tuple[str, float]]:
+    """Figures of ours, with the true chances of labels, and with the truth learned besides."""
+    Y, chosen = given.candidates, given.candidates == 1
+    live = judging.can_be_judged(Y)
+    chances = (given.truth < Y).sum(axis=0) / np.maximum((given.truth == 0).sum(axis=0), 1)
+    nearest = abs(noise_model.RATES[:, None] - chances[live]).argmin(axis=0)
+    beliefs = np.eye(len(noise_model.RATES))[:, nearest]
+    found = judge(given.X, Y)[1]
+    with (
+        patch.object(noise_model, "believed", lambda *_: beliefs),
+        patch.object(noise_model, "seen_noise", lambda _: 1.0),
+    ):
+        told = judge(given.X, Y)[1].label_confidence
+    forest = peers(False)["rf"]
+    learned = judging.posterior(out_of_fold(forest, to_dense(given.X), given.truth), chances)
+    cases = {"ours": found.label_confidence, "chances": told, "truth": learned}
+    for name, confidence in cases.items():
+        true, sure = given.truth[chosen], confidence[chosen]
+        yield f"{name}.error", judging.identification(true, sure)["calibration_error"] or np.nan
+        for figure, value in flags(true, sure):
+            yield f"{name}.{figure}", value
+    quiet = chosen & ~named(found.noise, Y.shape[1])
+    error = judging.identification(given.truth[quiet], found.label_confidence[quiet])
+    yield "quiet.share", quiet.sum() / chosen.sum()
+    yield "quiet.error", error["calibration_error"] or np.nan
+
+
+def named(noise: judging.Noise, q: int) -> Array:
+    """Which of q labels a remark is about, ``(q,)``; one without labels is about all of them."""
+    found = np.zeros(q, bool)
+    for remark in noise.warnings:
+        found[remark.labels or slice(None)] = True
+    return found
+
+
+def at_best(names: Iterable[str], kinds: list[str], draws: int) -> dict[str, float]:
+    """Print what can be known at best, and give all of it."""
+    found: dict[str, float] = {}
+    print(f"{'':28}{'ours':>13}{'':7}{'chances known':>20}{'truth learned':>20}{'no remark':>14}")
+    print(
+        f"{'set and noise':28}" + f"{'P':>7}{'R':>6}{'error':>7}" * 3 + f"{'share':>7}{'error':>7}"
+    )
+    for name, kind in product(names, kinds):
+        each = [dict(limits(load(name, kind, draw))) for draw in range(draws)]
+        f = {key: _mean(case[key] for case in each) for key in each[0]}
+        ours, chances, truth = (
+            f"{f[f'{m}.flags.precision']:7.2f}{f[f'{m}.flags.recall']:6.2f}{f[f'{m}.error']:7.3f}"
+            for m in ("ours", "chances", "truth")
+        )
+        quiet = f"{f['quiet.share']:7.2f}{f['quiet.error']:7.3f}"
+        print(f"{f'{name} {kind}':28}{ours}{chances}{truth}{quiet}", flush=True)
+        found |= {f"{name} {kind}.{key}": value for key, value in f.items()}
+    return found
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of the figures that there are."""
+    there = [value for value in values if not np.isnan(value)]
+    return float(np.mean(there)) if there else np.nan
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -291,6 +359,7 @@ def main() -> None:
     parser.add_argument(
         "--given", action="store_true", help="only what we make of the forest's scores"
     )
+    parser.add_argument("--limits", action="store_true", help="only what can be known at best")
     parser.add_argument("names", nargs="*", metavar="SET", help="such as emotions")
     options = parser.parse_args()
     names = options.names or (SETS[:1] if options.quick else (*SETS, *REAL))
@@ -298,9 +367,10 @@ def main() -> None:
     draws, folds = (1, 1) if options.quick else (options.draws, FOLDS)
     kept = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     judge(np.eye(20), np.eye(20, 3, dtype=np.uint8))  # what is imported late is, by now
-    if options.given:
+    if options.given or options.limits:
+        part = by_given_scores if options.given else at_best
         with one_blas_thread():
-            figures = by_given_scores(benchmarks.available(names), kinds, draws)
+            figures = part(benchmarks.available(names), kinds, draws)
         if options.json:
             options.json.write_text(json.dumps(figures, indent=2) + "\n")
         return

@@ -165,6 +165,26 @@ def test_what_is_made_of_given_scores_can_be_measured_alone(
     assert "emotions pad" in capsys.readouterr().out
 
 
+def test_the_limits_are_better_the_more_is_known(monkeypatch, tmp_path, capsys, small_set):
+    out = tmp_path / "f.json"
+    monkeypatch.setattr("sys.argv", ["label_noise", "--quick", "--limits", "--json", str(out)])
+    label_noise.main()
+    f = json.loads(out.read_text())
+    assert f["emotions pad.chances.error"] < 0.2
+    assert f["emotions pad.truth.error"] < 0.2
+    for name in ("chances", "truth"):
+        assert f[f"emotions pad.{name}.flags.precision"] > f["emotions pad.ours.flags.precision"]
+    assert 0 <= f["emotions pad.quiet.share"] <= 1
+    assert "emotions pad" in capsys.readouterr().out
+
+
+def test_a_remark_is_about_the_labels_that_it_names_or_all():
+    remarks = [judging.Remark("some", [1]), judging.Remark("all", [])]
+    noise = SimpleNamespace(warnings=remarks[:1])
+    assert label_noise.named(noise, 3).tolist() == [False, True, False]
+    assert label_noise.named(SimpleNamespace(warnings=remarks), 3).all()
+
+
 def test_the_benchmark_of_votes_shows_that_they_help_and_that_empty_ones_do_not_hurt(
     quick, monkeypatch, capsys, small_set
 ):

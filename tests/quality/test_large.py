@@ -1,6 +1,5 @@
 """What is written of very many instances: bounded, and never as a matrix of all labels."""
 
-import time
 from itertools import islice
 
 import numpy as np
@@ -17,7 +16,7 @@ from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
 
 MOST_BYTES = 5e6  # of the page
-MOST_SECONDS = 2.0  # to open it
+MOST_ELEMENTS = 20_000  # that the browser lays out when it opens
 CANDIDATES = 5  # of each row
 MANY = 1_000_000
 LABELS = 1000
@@ -91,10 +90,9 @@ def test_ranks_are_those_of_sorting_also_where_prototypes_are_the_same():
     np.testing.assert_array_equal(ranks.toarray(), (np.argsort(order, axis=1) + 1) * pairs)
 
 
-def test_the_page_of_a_million_items_is_small_and_opens_at_once(large, tmp_path):
-    before, start = memory.forget_peak(), time.process_time()
+def test_the_page_of_a_million_items_is_small_and_so_is_what_a_browser_draws_of_it(large, tmp_path):
+    before = memory.forget_peak()
     page = audit.render(large)
-    assert time.process_time() - start < 20
     assert memory.peak() - before < 1e9  # a matrix of all labels alone takes 1 GB in bytes
     assert len(page.encode()) < MOST_BYTES
     file = tmp_path / "audit.html"
@@ -103,10 +101,10 @@ def test_the_page_of_a_million_items_is_small_and_opens_at_once(large, tmp_path)
         browser.get(file.as_uri())
         drawn = "const done = arguments[0], next = requestAnimationFrame;"
         browser.execute_async_script(drawn + "next(() => next(() => next(() => done())));")
-        opened = browser.execute_script("return performance.now()") / 1000
         marks = "return document.querySelectorAll('#map-of-instances svg.plot path').length"
         assert browser.execute_script(marks) > LABELS
-        assert opened < MOST_SECONDS
+        every = "return document.getElementsByTagName('*').length"
+        assert browser.execute_script(every) < MOST_ELEMENTS
 
 
 def test_the_table_of_all_candidates_is_written_part_by_part(large, tmp_path, monkeypatch):
