@@ -14,8 +14,9 @@ Whatever the order, all candidates are judged again in the light of the answers 
 Told of the candidates that are not decided: ROC AUC and calibration error. Of all: how many tags
 are handled wrongly (false ones that are kept and, after the +, true ones that are dropped). Of
 kernel ridge regression that is trained on the result: average precision on a fifth of the rows that
-is held out. Figures are means over the draws of the noise and of the fifth. A measured case is kept in --json at
-once, and not measured again while it is there. `--quick`: emotions, padded, one draw, two orders.
+is held out. Figures are means over draws of the noise and of that fifth. A measured case is kept in
+--json at once, and not measured again while it is there. `--quick`: emotions, padded, one draw, two
+orders.
 """
 
 import argparse
