@@ -18,10 +18,11 @@ measures on the same candidates
 
 Figures are means over the draws of the noise. A measured row is kept in --json at once, and not
 measured again while it is there. `--quick`: emotions, padded, one draw, one fold. `--given`
-measures nothing but the forest and `given`. `--limits` measures what can be known at best: ours;
-ours with the true chance of each label in the place of what is believed of it; and, with that
-chance, an out-of-fold forest that has learned the truth; and the calibration error of ours where no
-remark names the label.
+measures nothing but the forest and `given`, and how long cleanlab and we take for the same scores:
+its `score` is a label's probability itself, its `issues` (`find_label_issues`) estimate the noise.
+`--limits` measures what can be known at best: ours; ours with the true chance of each label in the
+place of what is believed of it; and, with that chance, an out-of-fold forest that has learned the
+truth; and the calibration error of ours where no remark names the label.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from unittest.mock import patch
 
 import numpy as np
 from cleanlab.internal.multilabel_utils import onehot2int
+from cleanlab.multilabel_classification.filter import find_label_issues
 from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
 from scipy import sparse
 from sklearn.base import clone
@@ -171,12 +173,16 @@ def beside(given: Noisy, names: tuple[str, ...] = ("lr", "rf")) -> Iterator[tupl
         start = time.process_time()
         predicted = out_of_fold(peers(stays_sparse)[name], X, Y)
         middle = time.process_time()
-        scores = get_label_quality_scores_per_class(onehot2int(Y), predicted)
+        labels = onehot2int(Y)
+        scores = get_label_quality_scores_per_class(labels, predicted)
         end = time.process_time()
         yield f"{name}.seconds", end - start
         yield f"{name}.scoring_seconds", end - middle
         yield f"{name}.auc", roc_auc_score(true, scores[chosen])
         if name == "rf":
+            start = time.process_time()
+            find_label_issues(labels, predicted, "self_confidence", n_jobs=1)
+            yield "rf.issues_seconds", time.process_time() - start
             start = time.process_time()
             confidence = label_confidence(Y, predicted)
             yield "given.seconds", time.process_time() - start
@@ -272,7 +278,7 @@ def by_given_scores(names: Iterable[str], kinds: list[str], draws: int) -> dict[
     found: dict[str, float] = {}
     print(f"{'':28}{'ROC AUC':>10}{'':>17}{'seconds':>8}")
     print(f"{'set and noise':28}{'cleanlab':>10}{'given':>8}{'more':>9}{'forest':>8}", end="")
-    print(f"{'cleanlab':>10}{'given':>8}")
+    print(f"{'score':>8}{'issues':>8}{'given':>8}")
     for name in names:
         for kind in ["real"] if name in REAL else kinds:
             cases = range(1 if kind == "real" else draws)
@@ -281,7 +287,8 @@ def by_given_scores(names: Iterable[str], kinds: list[str], draws: int) -> dict[
             forest, more = f["rf.seconds"] - f["rf.scoring_seconds"], f["given.auc"] - f["rf.auc"]
             print(
                 f"{f'{name} {kind}':28}{f['rf.auc']:10.4f}{f['given.auc']:8.4f}{more:+9.4f}"
-                f"{forest:8.1f}{f['rf.scoring_seconds']:10.3f}{f['given.seconds']:8.3f}",
+                f"{forest:8.1f}{f['rf.scoring_seconds']:8.3f}{f['rf.issues_seconds']:8.3f}"
+                f"{f['given.seconds']:8.3f}",
                 flush=True,
             )
             found |= {f"{name} {kind}.{key}": value for key, value in f.items()}

@@ -67,6 +67,16 @@ def test_the_one_that_was_dragged_in_is_called_wrong_and_one_without_its_twin_is
     assert any(line.startswith("no other noise can be seen") for line in told)
 
 
+def test_rows_with_both_that_features_foretell_were_not_dragged_in():
+    """Of confused labels more rows have both than each one's predictions make likely."""
+    _, Y, P = example(n=20_000)
+    both, expected = (Y[:, 0] * Y[:, 1]).sum(), (P[:, 0] * P[:, 1]).sum()
+    beyond = confusion._beyond_features(P[:, 0], P[:, 1], 0.5, 0.5)
+    assert beyond == pytest.approx(both - expected, rel=0.1)
+    often = np.full(1000, 0.7)
+    assert confusion._beyond_features(often, often, 0.25, 0.25) < 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_without_confusion_nothing_is_found(seed):
     truth, _, P = example(drag=0.0, seed=seed)

@@ -37,6 +37,18 @@ def test_candidates_are_ranked_and_wrong_ones_are_found(padded):
     assert abs(found.mean() - truth[Y == 1].mean()) < 0.1
 
 
+def test_other_labels_are_not_heard_where_they_say_nothing():
+    """Whatever a few of many labels seem to say: noise and truth are independent."""
+    _, Y, P = example(300, 20)
+    by_chance = noise_model.fit(P, Y.astype(float))
+    assert (by_chance.others.penalty >= 0).any()
+    cautious = noise_model.fit(P, Y.astype(float), cautious=True)
+    assert cautious.others.heard.max() < 0.3
+    Y[:, 10:] = Y[:, :10] * (np.random.default_rng(1).random((300, 10)) < 0.8)
+    told = noise_model.fit(P, Y.astype(float), cautious=True)
+    assert told.others.heard.min() > 0.9
+
+
 def test_it_is_asked_for_as_part_of_the_package():
     assert wscpml.label_confidence is label_confidence
 

@@ -6,7 +6,8 @@ the one or to the other. Rows with both, if both are true, look like neither, bu
 in between. If they are confused, they look like the one or like the other, and nothing is in
 between: a mixture of the two explains how they lean, better than any single bump does. Then a row
 with both has most likely only the label that it leans to, and a row without the twin was not
-dragged in by it.
+dragged in by it. But if so many rows were dragged in, more rows would have both than the features
+foretell of each; where they would not, the two are not confused.
 
 Where the features hardly tell the two apart, or neither explanation is clearly better, nothing can
 be said: such pairs are named, and that is all.
@@ -91,8 +92,24 @@ def _looked_at(
     told = min((apart - APART[0]) / (APART[1] - APART[0]), 1)
     sure = told * float(expit(2 * (gain - ENOUGH)))
     only, shares, both = _only(x, each, float(np.mean(means)), spread)
+    dragged, lone = only.sum(axis=1), np.array([len(each) for each in alone])
+    if _beyond_features(one[0], other[0], *dragged / (dragged + lone)) <= 0:
+        sure = 0.0
     bumps = np.array([shares, [*means, both[0]], [*spreads, both[1]]])
     return Confused(labels, sure, rows, only, bumps)
+
+
+def _beyond_features(one: Array, other: Array, drags: float, dragged: float) -> float:
+    """How many more rows have both labels than the features foretell, if they are confused.
+
+    Takes the predictions ``(n,)`` of the two, and the chances that a row with only the one gets the
+    other too, and that one with the other gets the one. Rows with only the one are predicted to be
+    `a`, and with the other `b`: one = a + b dragged, other = b + a drags.
+    """
+    share = 1 - drags * dragged
+    a = np.clip((one - dragged * other) / share, 0, 1)
+    b = np.clip((other - drags * one) / share, 0, 1)
+    return float((a * drags + b * dragged - (a + b * dragged) * (b + a * drags)).sum())
 
 
 def _shrunk(spread: float, x: Array) -> float:

@@ -176,7 +176,7 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     n, k = Y.shape
     sample = start_rows(n)
     known, predicted = Y[sample].toarray(), P[sample][:, live]
-    seen = noise_model.fit(predicted, known)
+    seen = noise_model.fit(predicted, known, cautious=True)
     weights = noise_model.weights_of(known)
     model, tables = seen.model.shared(weights), seen.model.shared(weights).curve_tables
     some = slice(None, None, -(-known.size // judging.PAIRS_CALIBRATED))
@@ -214,8 +214,9 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
 def own_weight(pooled: Array, own: Array, Y: Array, step: float) -> float:
     """What labels' own curves count beside the one for all labels: a half at most.
 
-    They have two parameters a label more, and so have to explain the candidates Y better than that
-    alone would (Akaike). Takes the chances by both, for one in `step` rows, all ``(n, q)``.
+    They have two parameters a label more, by which the log likelihood of the candidates Y rises by
+    1 a label, by chance alone; at twice that (Akaike) they count in full. Takes the chances by
+    both, for one in `step` rows, all ``(n, q)``.
     """
     likelihood = [
         float((xlogy(Y, p) + xlogy(1 - Y, 1 - p)).sum() * step)
@@ -224,4 +225,4 @@ def own_weight(pooled: Array, own: Array, Y: Array, step: float) -> float:
         )
     ]
     labels = Y.shape[1]
-    return float(np.clip((likelihood[1] - likelihood[0]) / labels - 0.5, 0, 1)) / 2
+    return float(np.clip((likelihood[1] - likelihood[0]) / labels - 1, 0, 1)) / 2

@@ -137,10 +137,11 @@ class Seen:
     bins: "Bins"
 
 
-def fit(P: Array, Y: Array) -> Seen:
+def fit(P: Array, Y: Array, cautious: bool = False) -> Seen:
     """Find out which noise is in candidates Y, by predictions P of them, both ``(n, q)``.
 
-    Every label has candidates. P has not seen the row that it is of.
+    Every label has candidates. P has not seen the row that it is of. A `cautious` one hears other
+    labels as far as their evidence is not chance (`Others.real`).
     """
     groups, first = alike(Y)
     found = dispersion(P, Y)
@@ -148,6 +149,10 @@ def fit(P: Array, Y: Array) -> Seen:
     pairs = confusion.confused(P, Y) if free else []
     by_others = heard(free, pairs, Y.shape[1])
     others, scores = learn_others(P, Y, first, by_others)
+    if cautious and others is not None:
+        real = others.real
+        others = replace(others, heard=real * others.heard)
+        scores = P + real * (scores - P)
     bins, span = by_label(scores, Y)
     floors = bins
     if groups and free:  # what labels say for each other may hide a floor, never make one
@@ -216,6 +221,16 @@ class Others:
     inverse: Array  # (k, k), of M, a column by the penalty of its label
     penalty: Array  # (k,), which it is; -1: none, the others say nothing
     heard: Array  # (q,), how far it counts
+
+    @property
+    def real(self) -> float:
+        """The share of what is chosen that is not by chance, 0 ... 1.
+
+        A label that the others say nothing of seems to be told by them half of the time: so there
+        are as many of these as of labels without evidence (Storey's false discovery rate).
+        """
+        told = float((self.penalty >= 0).mean())
+        return max(2 - 1 / told, 0) if told else 0.0
 
     @property
     def own(self) -> Array:
