@@ -10,12 +10,17 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+import requests
 import yaml
+from pandas.api.types import is_numeric_dtype
 from scipy.io import savemat
 
 from tests.conftest import ROOT, STAGES, Project
+from tests.serving.server import serving
+from wscpml.cli import main
 from wscpml.datasets.files import digest
 from wscpml.datasets.registry import REGISTRY
+from wscpml.quality import judging
 from wscpml.serving import versions
 
 
@@ -210,6 +215,53 @@ def decide(project: Project, text: str) -> None:
     path = project.path / "data/decisions/decisions.csv"
     path.write_text("instance,label,decision,note\n" + text)
     project.run("dvc", "add", "data/decisions/decisions.csv")
+
+
+def test_the_table_goes_as_it_is_through_every_command_and_the_server(
+    project, tmp_path, monkeypatch, capsys
+):
+    """The model that is served is that of `dvc repro`, on the same table."""
+    monkeypatch.chdir(project.path)
+    monkeypatch.setattr(judging, "TREES", 50)
+    table = pd.read_csv("data/own/songs.csv", keep_default_na=False, na_values=[""])
+    given = ["data/own/songs.csv", "--tags", "tags", "--id", "song", "--merge-variants"]
+
+    main(["describe", *given])
+    said = capsys.readouterr().out
+    for role in ("number", "category", "date", "text"):
+        assert re.search(rf"^  \w+ +{role}: ", said, re.MULTILINE), role
+    main(["clean", *given, "-o", str(tmp_path / "clean.csv"), "--model", str(tmp_path / "model")])
+    clean = pd.read_csv(tmp_path / "clean.csv", keep_default_na=False)
+    assert set(clean.instance) == set(table.song[table.tags.notna()])
+    assert clean.label_confidence.between(0, 1).all()
+    main(["audit", *given, "--html", str(tmp_path / "page.html")])
+    assert "song 1" in (tmp_path / "page.html").read_text()
+
+    rows = table.drop(columns="tags").head(20)
+    words = [name for name in rows.columns[-3:] if not is_numeric_dtype(rows[name])]
+    assert len(words) == 3  # category, date, description
+    rows.loc[0, [*words, "tempo"]] = ["Atlantis", None, None, None]
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    out = str(tmp_path / "predicted.csv")
+    main(["predict", "models/wsc-pml/classifier", str(tmp_path / "new.csv"), "-o", out])
+    predicted = pd.read_csv(out).drop(columns="labels")
+    run_id = json.loads(Path("metrics/run.json").read_text())["run_id"]
+    (model,) = run_of(project, run_id).outputs.model_outputs
+    store = f"sqlite:///{project.path / 'mlflow.db'}"
+    with serving(tmp_path, store, f"models:/{model.model_id}") as (address, _):
+        answer = requests.post(
+            f"{address}/invocations",
+            data=json.dumps({"dataframe_records": json.loads(rows.to_json(orient="records"))}),
+            headers={"Content-Type": "application/json"},
+            timeout=30,
+        )
+    assert answer.status_code == 200, answer.text
+    served = pd.DataFrame(answer.json()["predictions"])
+    labels = predicted.columns.intersection(served.columns)
+    assert len(labels) >= 3
+    pd.testing.assert_frame_equal(
+        *(each[labels].astype(np.float32) for each in (served, predicted))
+    )
 
 
 def test_new_decisions_run_what_uses_them_and_those_of_before_come_back(project, kept):
