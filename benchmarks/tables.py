@@ -1,7 +1,8 @@
 """What columns of words, categories and dates are worth, and what our encoding of them is.
 
 `python -m benchmarks.tables [--quick] [--json FILE] [--draws N]` gives invented songs, whose true
-tags are known, to `WSCPML` in three ways, and tells the ROC AUC of the label confidence among all tags:
+tags are known, to `WSCPML` in three ways, and tells the ROC AUC of the label confidence among all
+tags:
 
     as it is        the table itself: every column is recognised and encoded
     without text    the same without the description
