@@ -179,6 +179,14 @@ def test_arff_takes_time_by_its_length_alone(line):
     refused("x.arff", b"@attribute a numeric\n@data\n" + b"{0 1}\n" * 200_000 + b"{0 1, 5 1}\n")
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_that_no_float_holds_is_refused_as_infinity_is(digits):
+    large = b"-" + b"9" * digits
+    text = b"@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute b numeric\n@data\n1,2\n"
+    refused("x.arff", text + b"0," + large + b"\n", told="row 2")
+    refused("x.arff", text + large + b",0\n", told="row 2, label column 1: -inf is not 0 or 1")
+
+
 @pytest.mark.parametrize(
     "xml",
     [
