@@ -567,6 +567,10 @@ def at_once(place: Place) -> list[Attempt]:
 def queue(place: Place) -> list[Attempt]:
     """DVC's queue with two workers, which make the same anew at once and log it as two runs."""
 
+    def git(*command: str) -> str:
+        given = {"cwd": place.path, "env": place.env, "capture_output": True, "text": True}
+        return subprocess.run(["git", *command], check=True, **given).stdout
+
     def attempt(rng: random.Random) -> str:
         names = [f"queued-{rng.randrange(10**9)}" for _ in range(2)]
         for name in names:
@@ -581,12 +585,12 @@ def queue(place: Place) -> list[Attempt]:
             if not any(state in listed for state in ("Queued", "Running")):
                 break
         wrong = "" if listed.count("Success") == 2 else listed
+        refs = git("for-each-ref", "--format=%(refname)", "refs/exps").split()
         for lock in locks.LOCKS:
             here = made(yaml.safe_load((place.path / lock).read_text()))
             for name in names:
-                shown = ["git", "show", f"{name}:{lock}"]
-                there = subprocess.run(shown, cwd=place.path, capture_output=True, text=True).stdout
-                if made(yaml.safe_load(there)) != here:
+                (ref,) = (each for each in refs if each.endswith(f"/{name}"))
+                if made(yaml.safe_load(git("show", f"{ref}:{lock}"))) != here:
                     wrong += f" {name} has other bytes in {lock}"
         statuses = [status for _, status in place.runs()]
         if statuses != ["FINISHED"] * 3:
