@@ -316,7 +316,7 @@ def stages(place: Place) -> list[Attempt]:
     """SIGKILL in every stage but `track`, by time and by what it changes; then it runs again."""
     names = [name for name in STAGES if name != "track"]
     return [partial(killed, place, stage=name, key="", by_time=k % 2 == 0)
-            for k in range(5) for name in names]  # fmt: skip
+            for k in range(6) for name in names]  # fmt: skip
 
 
 def track(place: Place) -> list[Attempt]:
@@ -335,7 +335,7 @@ def track(place: Place) -> list[Attempt]:
             return attempt(k, rng)
         return killed(place, rng, "track", key, by_time=k % 4 > 1)
 
-    return [partial(attempt, k) for k in range(24)]
+    return [partial(attempt, k) for k in range(30)]
 
 
 def study(place: Place) -> list[Attempt]:
