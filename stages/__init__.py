@@ -1,5 +1,6 @@
 """The shell around wscpml: each script is one DVC stage that reads, calls the core, and writes."""
 
+import errno
 import os
 import shutil
 import sys
@@ -19,6 +20,7 @@ from wscpml.devices import one_blas_thread  # noqa: E402
 from wscpml.errors import UserError  # noqa: E402
 from wscpml.serving import locks  # noqa: E402
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PINNED = Path("requirements-wscpml.txt")  # where `wscpml init` has laid the pipeline
 
 
@@ -43,6 +45,10 @@ def run(
                 stage(chosen)
     except UserError as mistake:
         sys.exit(str(mistake))
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        sys.exit(f"{error.filename or stage.__name__}: cannot be written ({error.strerror})")
 
 
 def leave_empty(outs: list[str]) -> None:

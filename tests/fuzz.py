@@ -24,7 +24,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -532,7 +532,7 @@ def main() -> None:
             left = min(2.0, options.minutes - result.minutes)
             go_on({name: result}, options.inputs, left, options.keep, options.inputs)
             result.minutes += (time.monotonic() - start) / 60
-            artifacts.write(counts, {name: asdict(each) for name, each in results.items()})
+            artifacts.write(counts, {name: vars(each) for name, each in results.items()})
     print("| reader | inputs | refused | minutes | slowest | memory | found |")
     print("|---|---|---|---|---|---|---|")
     for name, each in results.items():

@@ -26,6 +26,7 @@ from tests.fuzz import peak
 from wscpml import limits, npy_files
 from wscpml.arrays import compressed
 from wscpml.datasets import mat_files, own, readers, table_files
+from wscpml.datasets.dataset import check
 from wscpml.errors import UserError
 
 SECONDS, BYTES = 5, 400 << 20
@@ -177,6 +178,16 @@ def test_a_stray_quote_is_one_line():
 def test_arff_takes_time_by_its_length_alone(line):
     refused("x.arff", f"{line}\n@attribute b string\n@data\n1\n".encode())
     refused("x.arff", b"@attribute a numeric\n@data\n" + b"{0 1}\n" * 200_000 + b"{0 1, 5 1}\n")
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_that_no_float_holds_is_refused_as_infinity_is(digits):
+    large = b"-" + b"9" * digits
+    text = b"@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute b numeric\n@data\n1,2\n"
+    Path("x.arff").write_bytes(text + b"0," + large + b"\n")
+    with pytest.raises(UserError, match="row 2 .*column 'b': -inf is not"):
+        check(own.load(own.Sources(Path("x.arff"))), "x.arff")
+    refused("x.arff", text + large + b",0\n", told="row 2, label column 1: -inf is not 0 or 1")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Tables of numbers, to learn from and to predict from alike."""
 
+import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,8 @@ def numbers(
             raise UserError(f"{source}: column {name!r} holds {kind}, not numbers; {way_out}")
     try:
         return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    except OverflowError:
+        return numbers(table.map(_bounded), source, first, way_out)
     except (ValueError, TypeError):
         forced = table.apply(pd.to_numeric, errors="coerce")
         wrong = (forced.isna() & table.notna()).to_numpy()
@@ -60,3 +64,9 @@ def numbers(
             f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _bounded(cell: Any) -> Any:
+    """A cell, or infinity for a whole number beyond all that a float holds, as 1e400 is."""
+    too_large = isinstance(cell, int) and abs(cell) > sys.float_info.max
+    return (math.inf if cell > 0 else -math.inf) if too_large else cell
