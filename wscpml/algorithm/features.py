@@ -146,7 +146,7 @@ def fit(
 
 def fit_scaling(X: Matrix, scaling: str) -> FeatureMap:
     """Fit a map that scales features and has no kernel."""
-    sample, d = _sample(X), X.shape[1]
+    sample, d = _sample(X).astype(np.float64, copy=False), X.shape[1]
     levels = np.empty((0, d))
     if scaling == "quantile" and not sparse.issparse(X):
         levels = np.quantile(sample, np.linspace(0, 1, min(len(sample), MOST_LEVELS)), axis=0)
