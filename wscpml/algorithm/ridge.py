@@ -39,7 +39,8 @@ class Ridge:
 
     def predict_proba(self, X: Array) -> Array:
         """Predicted value of each label, ``(n, q)``, to_unit_interval into (0, 1)."""
-        return to_unit_interval(X @ self.weight + self.bias)
+        blocks = row_blocks(len(X), ROWS_AT_ONCE) or [slice(None)]
+        return np.concatenate([to_unit_interval(X[b] @ self.weight + self.bias) for b in blocks])
 
     def with_even_odds_at(self, probability: float) -> "Ridge":
         """The same predictor, shifted so that this probability becomes a half."""

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, row_blocks
+from wscpml.memory import give_back
 from wscpml.progress import counted
 
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
@@ -27,7 +28,7 @@ class Forest:
 
     trees: list[Any]
     starts: Array  # (trees,), the number of each tree's first node
-    means: sparse.csr_array  # (nodes, k)
+    means: sparse.csr_array  # (nodes, k), float32
 
     def leaves(self, X: Matrix) -> Array:
         """The node of each tree that rows are in, ``(n, trees)``."""
@@ -49,7 +50,8 @@ class Forest:
             ends = np.append(0, np.cumsum(counts))
             chosen = leaves[rows][speak[rows]]
             shape = (len(counts), self.means.shape[0])
-            sums = sparse.csr_array((np.ones(len(chosen)), chosen, ends), shape) @ self.means
+            ones = np.ones(len(chosen), np.float32)
+            sums = sparse.csr_array((ones, chosen, ends), shape) @ self.means
             found[rows] = sums.toarray() / np.maximum(counts, 1)[:, None]
         return found
 
@@ -89,7 +91,7 @@ def grow(
             parts.append(each.tree_)
     counts = np.array([part.node_count for part in parts])
     starts = np.cumsum(counts) - counts
-    leaves = Forest(parts, starts, sparse.csr_array((0, k))).leaves(X)
+    leaves = Forest(parts, starts, sparse.csr_array((0, k), dtype=np.float32)).leaves(X)
     drawn = np.zeros(leaves.shape, np.uint16)
     for place, rows in enumerate(forest.estimators_samples_):
         drawn[:, place] = np.bincount(rows, minlength=n)
@@ -98,7 +100,10 @@ def grow(
         _means(leaves[:, some], drawn[:, some], starts[some], counts[some], values)
         for some in row_blocks(trees, TREES_AT_ONCE)
     ]
+    del forest, values
     found = Forest(parts, starts, sparse.vstack(means, "csr"))
+    del means
+    give_back()
     return found, found.votes(leaves, drawn == 0)
 
 
@@ -113,7 +118,7 @@ def _means(
     size = members.sum(axis=1)
     means = sparse.csr_array(members @ values)
     means.data /= np.repeat(size, np.diff(means.indptr))
-    return means
+    return means.astype(np.float32)
 
 
 def _splits_alone(tree: Any) -> Any:
