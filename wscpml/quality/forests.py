@@ -44,8 +44,9 @@ class Forest:
 
     def votes(self, leaves: Array, speak: Array) -> Array:
         """The mean of those trees that speak for each row, both ``(n, trees)``."""
-        found = np.empty((len(leaves), self.means.shape[1]))
-        for rows in row_blocks(len(leaves), max(1, PAIRS_AT_ONCE // self.means.shape[1])):
+        (n, trees), k = leaves.shape, self.means.shape[1]
+        found = np.empty((n, k))
+        for rows in row_blocks(n, max(1, PAIRS_AT_ONCE // max(trees, k))):
             counts = speak[rows].sum(axis=1)
             ends = np.append(0, np.cumsum(counts))
             chosen = leaves[rows][speak[rows]]
@@ -92,7 +93,7 @@ def grow(
     counts = np.array([part.node_count for part in parts])
     starts = np.cumsum(counts) - counts
     leaves = Forest(parts, starts, sparse.csr_array((0, k), dtype=np.float32)).leaves(X)
-    drawn = np.zeros(leaves.shape, np.uint16)
+    drawn = np.zeros(leaves.shape, np.uint8)
     for place, rows in enumerate(forest.estimators_samples_):
         drawn[:, place] = np.bincount(rows, minlength=n)
     values = sparse.csr_array(targets)
