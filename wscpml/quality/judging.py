@@ -218,10 +218,11 @@ def judge_by(
     rest = np.setdiff1d(np.arange(n), sample)
     if len(rest):
         assert rows is not None
+        kernel = rows.feature_map.kernel_alone
         work = _Judging(
-            engine.shared(rows.scaled), rest, every.shared(engine), rows.feature_map, learned, into
+            engine.shared(rows.scaled), rest, every.shared(engine), kernel, learned, into
         )
-        need = ROWS_AT_ONCE * (8 * rows.feature_map.anchors.shape[0] + VALUES * k)
+        need = ROWS_AT_ONCE * (8 * kernel.anchors.shape[0] + VALUES * k)
         engine.each(work, row_blocks(len(rest), ROWS_AT_ONCE), need, "judging")
         del work
     learned = replace(learned, predictors=[], others=[])
