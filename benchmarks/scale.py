@@ -200,7 +200,7 @@ def dask(workers: int) -> Callable[[Path], Figures]:
         before = processor()
         with (
             mock.patch.object(tcp, "from_frames", counted),
-            LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster),
         ):
             received = 0

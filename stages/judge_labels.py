@@ -27,7 +27,8 @@ def judge_labels(settings: Settings) -> None:
         "votes": inputs.votes("train"),
     }
     before = None
-    with blocks.engine(settings.memory, settings.scheduler, sys.stderr.isatty()) as engine:
+    where = settings.memory, settings.scheduler, sys.stderr.isatty(), settings.checkpoint
+    with blocks.engine(*where) as engine:
         rows, random = inputs.training_rows(engine), streams(settings.seed)
         judged = judging.judge(rows, candidates, random.judging, decided, **evidence)
         if len(decided.row):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from wscpml import blocks
 from wscpml.arrays import row_blocks
@@ -66,7 +67,7 @@ def test_a_block_that_fails_names_its_rows():
 
 
 def test_what_is_sent_of_an_array_on_disk_is_its_path(tmp_path):
-    given = Engine(directory=tmp_path)
+    given = Engine(client=object(), directory=tmp_path)
     values = np.arange(100_000.0)
     shared = given.shared(values)
     sent = pickle.dumps(shared)
@@ -81,6 +82,84 @@ def test_what_is_sent_of_an_array_on_disk_is_its_path(tmp_path):
 def test_a_file_that_a_worker_does_not_see_is_a_line(tmp_path):
     with pytest.raises(UserError, match=r"gone\.bin: .* every worker must see"):
         OnDisk(tmp_path / "gone.bin", (3,), float)[:]
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Doubling that ends at some row, and notes which blocks were begun."""
+
+    work: Doubled
+    at: int
+    begun: list[int]
+
+    def __call__(self, block: slice) -> None:
+        self.begun.append(block.start)
+        if block.start == self.at:
+            raise KeyboardInterrupt
+        self.work(block)
+
+
+def test_what_was_stopped_goes_on_with_the_block_that_it_stopped_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "cores", lambda: 1)
+    rows, begun = np.arange(10.0), list[int]()
+
+    def run(at: int, *inputs: Any) -> Any:
+        with engine(checkpoint=tmp_path) as whole:
+            given = whole.of("doubling", rows, *inputs)
+            work = Dying(Doubled(rows, given.room((10,), float)), at, begun)
+            given.each(work, BLOCKS, 1, "doubling")
+            return work.work.room[:]
+
+    with pytest.raises(KeyboardInterrupt):
+        run(6)
+    np.testing.assert_array_equal(run(-1), 2 * rows)
+    assert begun == [0, 3, 6, 6, 9]
+    run(-1)
+    assert begun == [0, 3, 6, 6, 9]
+    run(-1, "other inputs")
+    assert begun[5:] == [0, 3, 6, 9]
+
+
+def test_what_is_made_once_is_not_made_again(tmp_path):
+    made = []
+
+    def make() -> dict[str, Any]:
+        made.append(1)
+        return {"found": np.arange(3)}
+
+    for inputs in ((1, "a"), (1, "a"), (2, "a")):
+        with engine(checkpoint=tmp_path) as given:
+            np.testing.assert_array_equal(given.once("a", make, *inputs)["found"], [0, 1, 2])
+    assert len(made) == 2
+    for damaged in tmp_path.glob("*.npz"):
+        damaged.write_bytes(b"no more")
+    with engine(checkpoint=tmp_path) as given, pytest.raises(UserError, match="delete it"):
+        given.once("a", make, 1, "a")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.arange(6.0)[::-1],
+        np.arange(6.0).reshape(2, 3),
+        np.arange(6.0, dtype=np.float32),
+        sparse.csr_array(np.arange(6.0)[None]),
+        Doubled(np.arange(6.0), 1),
+        np.float64(3),
+        [np.arange(3.0), np.arange(3.0, 6.0)],
+    ],
+)
+def test_other_values_have_another_digest(other):
+    known = np.arange(6.0)
+    assert blocks.digest(known, 1) == blocks.digest(known.copy(), 1)
+    assert blocks.digest(other, 1) == blocks.digest(other, 1)
+    assert blocks.digest(other, 1) != blocks.digest(known, 1)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_a_line(tmp_path):
+    (tmp_path / "file").touch()
+    with engine(checkpoint=tmp_path / "file") as given, pytest.raises(UserError, match="file"):
+        given.of("a", 1)
 
 
 def test_a_full_disk_is_a_line(tmp_path, monkeypatch):

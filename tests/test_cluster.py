@@ -2,7 +2,7 @@
 
 import os
 import signal
-import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +13,8 @@ from wscpml.errors import UserError
 from wscpml.quality import judging
 
 distributed = pytest.importorskip("distributed")
+
+MARK = Path("killed")
 
 
 @pytest.fixture
@@ -33,42 +35,54 @@ def judged(problem, **given):
     return method.fit(*problem).judged_.label_confidence
 
 
-class Watched(distributed.Client):
-    """A client that does something once so many blocks are done."""
+class Deadly(distributed.Client):
+    """A client one of whose blocks kills the first worker that takes it."""
 
-    def once(self, blocks, work):
-        self.left, self.work = blocks, work
-        return self
+    deadly = 150
 
-    def submit(self, *args, **options):
-        future = super().submit(*args, **options)
-        future.add_done_callback(self.count)
-        return future
+    def submit(self, work, sent, block, **options):
+        mark = MARK.absolute()
 
-    def count(self, _):
-        self.left -= 1
-        if self.left == 0:
-            self.work()
+        def deadly(sent, block, at=self.deadly):
+            if block.start == at and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return work(sent, block)
+
+        return super().submit(deadly, sent, block, **options)
 
 
 def test_a_fit_on_a_cluster_is_that_of_this_machine_also_when_a_worker_dies(problem):
     here = judged(problem)
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
-        pid = min(each.pid for each in cluster.workers.values())
-        with Watched(cluster).once(3, lambda: os.kill(pid, signal.SIGKILL)) as client:
-            there = judged(problem)
-            assert client.left < 0
-        assert pid not in [each.pid for each in cluster.workers.values()]
-        np.testing.assert_allclose(there, here, atol=1e-6)
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Deadly(cluster),
+    ):
+        for worker in cluster.workers.values():
+            worker.auto_restart = False  # the other one does its blocks
+        there = judged(problem)
+    assert MARK.exists()
+    np.testing.assert_allclose(there, here, atol=1e-6)
+
+
+class Left(distributed.Client):
+    """A client whose scheduler goes away once it has got some blocks."""
+
+    blocks = 0
+
+    def submit(self, *args, **options):
+        self.blocks += 1
+        if self.blocks == 4:
+            self.cluster.close()
+        return super().submit(*args, **options)
 
 
 def test_a_scheduler_that_goes_away_is_a_line(problem):
-    one = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(processes=False, **one) as cluster:
-        away = threading.Thread(target=cluster.close)
-        with (
-            Watched(cluster).once(3, away.start),
-            pytest.raises(UserError, match="does not answer any more; start it anew"),
-        ):
-            judged(problem)
-        away.join()
+    one = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=False, **one) as cluster,
+        Left(cluster) as client,
+        pytest.raises(UserError, match="does not answer any more; start it anew"),
+    ):
+        judged(problem)
+    assert client.blocks >= 4

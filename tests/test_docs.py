@@ -214,7 +214,8 @@ def test_the_stages_are_told_with_their_settings():
     assert [name for name, _ in rows] == STAGES
     told = {key for _, keys in rows for key in re.findall(r"`(\w+)`", keys)}
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    assert told == params.keys() - {"seed", "device", "memory", "scheduler", "tracking"}
+    of_all = {"seed", "device", "memory", "scheduler", "checkpoint", "tracking"}
+    assert told == params.keys() - of_all
 
 
 def test_the_methods_are_those_there_are_under_the_titles_they_have():

@@ -8,9 +8,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.contract import Contract, small
-from wscpml import WSCPML, progress
+from wscpml import WSCPML, blocks, progress
+from wscpml.algorithm import composition, network
 from wscpml.datasets.songs import songs
 from wscpml.errors import UserError
+from wscpml.parameters import ParameterError
 from wscpml.quality import judging
 
 
@@ -306,3 +308,39 @@ def test_rare_labels_may_be_missing_too():
     candidates[:, 0] = 0
     nothing = WSCPML(complete=False, kind="kernel_ridge", random_state=0).fit(X, candidates)
     assert nothing.find_missing_labels().empty
+
+
+def test_a_fit_that_was_stopped_goes_on_and_gives_the_same(monkeypatch, tmp_path):
+    monkeypatch.setattr(network, "START_ROWS", 60)
+    monkeypatch.setattr(judging, "ROWS_AT_ONCE", 30)
+    monkeypatch.setattr(blocks, "cores", lambda: 1)
+    rng, begun, clustered = np.random.default_rng(0), list[int](), list[int]()
+    X = rng.normal(size=(200, 4))
+    Y = (X @ rng.normal(size=(4, 3)) + rng.normal(size=(200, 3)) > 0).astype(int)
+    plain = WSCPML(random_state=0, kind="kernel_ridge").fit(X, Y)
+    judge, cluster = judging._Judging.__call__, composition.cluster
+
+    def stopped(self, block):
+        begun.append(block.start)
+        if begun.count(60) == 1 and block.start == 60:
+            raise KeyboardInterrupt
+        judge(self, block)
+
+    monkeypatch.setattr(judging._Judging, "__call__", stopped)
+    monkeypatch.setattr(composition, "cluster", lambda *args: clustered.append(1) or cluster(*args))
+    method = WSCPML(random_state=0, kind="kernel_ridge", checkpoint=str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(X, Y)
+    again = method.fit(X, Y)
+    assert begun == [0, 30, 60, 60, 90, 120]
+    assert len(clustered) == 1
+    np.testing.assert_array_equal(again.label_confidence_, plain.label_confidence_)
+    np.testing.assert_array_equal(again.predict_proba(X), plain.predict_proba(X))
+    assert again.objective_ == plain.objective_
+    method.fit(X, 1 - Y)
+    assert begun[6:] == [0, 30, 60, 90, 120]
+
+
+def test_a_checkpoint_needs_a_fit_that_can_be_repeated(tmp_path):
+    with pytest.raises(ParameterError, match="needs a whole number as random_state"):
+        WSCPML(checkpoint=str(tmp_path)).fit(np.eye(4), np.eye(4, 2))

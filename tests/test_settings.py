@@ -116,7 +116,7 @@ def test_the_committed_settings_are_the_defaults(params):
             assert defaults.pop(key) == value
     assert defaults.pop("complete") == params["dataset"]["complete"]
     not_of_the_method = {"random_state": None, "columns": None, "verbose": False}
-    here = {name: params[name] for name in ("device", "memory", "scheduler")}
+    here = {name: params[name] for name in ("device", "memory", "scheduler", "checkpoint")}
     assert defaults == here | not_of_the_method
 
 
@@ -231,8 +231,8 @@ def test_the_estimator_takes_its_defaults_then_a_file_then_single_changes(tmp_pa
             (
                 wrong,
                 f"--set {wrong}: must be KEY=VALUE, with a key such as classifier.kind; known are "
-                "seed, device, memory, scheduler, features, weak_supervision, clustering, "
-                "classifier",
+                "seed, device, memory, scheduler, checkpoint, features, weak_supervision, "
+                "clustering, classifier",
             )
             for wrong in ("classifier.kind", "dataset.name=yeast", "seed.x=1")
         ],

@@ -4,22 +4,30 @@ A piece of work is a function of a block, which is a slice of rows. What it give
 of the blocks, and the blocks do not depend on memory or workers: so neither do sums over them. What
 is large is `shared`: an array in memory here, a file that is known by its path on a cluster, where
 only the function itself and what it gives travel.
+
+With a `checkpoint`, a directory, what blocks write is in files there, and so is which of them are
+done: the same work on the same inputs goes on from there.
 """
 
+import hashlib
 import mmap
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
-from wscpml.arrays import Array
+from wscpml import artifacts
+from wscpml.arrays import Array, row_blocks
 from wscpml.devices import cores, one_blas_thread
 from wscpml.errors import UserError
 from wscpml.memory import free, parsed, told
@@ -28,6 +36,7 @@ AUTO = "auto"
 SHARE = 0.5  # of the memory that is free, which blocks may take where nobody says how much
 SECONDS = 2  # that a pass may take without a word
 WAIT = 30  # seconds for a scheduler to answer
+ROWS_AT_ONCE = 10_000  # of inputs, whose digest is made
 
 T = TypeVar("T")
 
@@ -74,6 +83,10 @@ class OnDisk:
     def __setitem__(self, rows: Any, values: Any) -> None:
         self.array[rows] = values
 
+    def flush(self) -> None:
+        """Put what was written on the disk."""
+        self.array.flush()  # type: ignore[attr-defined]
+
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_open": None}
 
@@ -84,8 +97,11 @@ class Engine:
 
     memory: int | None = None  # bytes; None: a share of what is free
     client: Any = None  # of a Dask cluster; None: threads of this machine
-    directory: Path | None = None  # that all workers of the cluster see
+    directory: Path | None = None  # of `room`s, that all workers of the cluster see; None: memory
     shown: bool = False  # whether a bar tells how far a pass is, and how long it will take
+    checkpoint: Path | None = None  # directory of what the same inputs have given before
+    resumed: bool = False  # whether rooms are as a run before has left them
+    rooms: list[OnDisk] = field(default_factory=list)  # that are in the directory
 
     def over(
         self, work: Callable[[slice], T], blocks: Sequence[slice], need: int, what: str
@@ -116,9 +132,54 @@ class Engine:
     def each(
         self, work: Callable[[slice], object], blocks: Sequence[slice], need: int, what: str
     ) -> None:
-        """Do some work on every block, which writes what it finds to a `room`."""
-        for _ in self.over(work, blocks, need, what):
-            pass
+        """Do some work on every block, which writes what it finds to a `room`.
+
+        What a run before has done is not done again.
+        """
+        if not self.resumed:
+            for _ in self.over(work, blocks, need, what):
+                pass
+            return
+        marks = self.room((blocks[-1].stop,), np.uint8)
+        left = [block for block in blocks if not marks[block].all()]
+        done, told = list[slice](), time.monotonic()
+        try:
+            for block, _ in zip(left, self.over(work, left, need, what), strict=True):
+                done.append(block)
+                if time.monotonic() > told + SECONDS:
+                    self._mark(marks, done)
+                    told = time.monotonic()
+        finally:
+            self._mark(marks, done)
+
+    def _mark(self, marks: OnDisk, done: list[slice]) -> None:
+        """Note that blocks are done, once what they have written is on the disk."""
+        for room in self.rooms:
+            room.flush()
+        while done:
+            marks[done.pop()] = 1
+        marks.flush()
+
+    def of(self, what: str, *inputs: Any) -> "Engine":
+        """The same for work on some inputs; with a checkpoint rooms are kept by their digest."""
+        if self.checkpoint is None:
+            return self
+        place = self.checkpoint / f"{what}-{digest(*inputs)}"
+        with _told_if_unwritable(place):
+            place.mkdir(parents=True, exist_ok=True)
+        return replace(self, directory=place, resumed=True, rooms=[])
+
+    def once(
+        self, what: str, make: Callable[[], dict[str, Array]], *inputs: Any
+    ) -> dict[str, Array]:
+        """What is made of some inputs; with a checkpoint it is made once."""
+        if self.checkpoint is None:
+            return make()
+        path = self.checkpoint / f"{what}-{digest(*inputs)}.npz"
+        if not path.exists():
+            artifacts.write(path, make())
+        found: dict[str, Array] = artifacts.read(path, way_out="delete it, and it is made anew")
+        return found
 
     def _workers(self, need: int, what: str) -> int:
         allowed = int(SHARE * free()) if self.memory is None else self.memory
@@ -131,7 +192,7 @@ class Engine:
 
     def shared(self, array: Any) -> Any:
         """An array for work to read: a file of the cluster's if there is one, else as it is."""
-        if self.directory is None or not isinstance(array, np.ndarray):
+        if self.client is None or not isinstance(array, np.ndarray):
             return array
         whole: Any = array.base
         if isinstance(array, np.memmap) and isinstance(whole, mmap.mmap):
@@ -144,14 +205,50 @@ class Engine:
         """An array for work to write to, each block to places of its own."""
         if self.directory is None:
             return np.zeros(shape, dtype)
-        path = self.directory / f"{len(list(self.directory.iterdir()))}.bin"
-        try:
-            with path.open("wb") as file:
-                size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-                os.posix_fallocate(file.fileno(), 0, max(size, 1))
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror})") from None
-        return OnDisk(path, shape, dtype, mode="r+")
+        path = self.directory / f"{len(self.rooms)}.bin"
+        size = max(int(np.prod(shape)) * np.dtype(dtype).itemsize, 1)
+        if not (self.resumed and path.exists() and path.stat().st_size == size):
+            with _told_if_unwritable(path), path.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+        self.rooms.append(OnDisk(path, shape, dtype, mode="r+"))
+        return self.rooms[-1]
+
+
+@contextmanager
+def _told_if_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def digest(*values: Any) -> str:
+    """What equal values have in common, of this version of ours.
+
+    They are arrays, dense or sparse, in memory or not; dataclasses of such; or plain.
+    """
+    found = hashlib.sha256(_version().encode())
+    for value in values:
+        _take(value, found.update)
+    return found.hexdigest()[:16]
+
+
+def _take(value: Any, update: Callable[[Any], None]) -> None:
+    if sparse.issparse(value):
+        value = value.shape, value.data, value.indices, value.indptr
+    if is_dataclass(value):
+        value = [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, list | tuple):
+        for each in value:
+            _take(each, update)
+    elif hasattr(value, "shape"):
+        update(f"{value.shape}".encode())
+        for rows in row_blocks(value.shape[0], ROWS_AT_ONCE) if value.shape else [()]:
+            part = np.ascontiguousarray(value[rows])
+            update(part.dtype.str.encode())
+            update(part.data)
+    else:
+        update(repr(value).encode())
 
 
 class BlockError(RuntimeError):
@@ -178,6 +275,7 @@ def _on_threads(work: Callable[[slice], T], blocks: Sequence[slice], workers: in
 def _on_cluster(client: Any, work: Callable[[slice], T], blocks: Sequence[slice]) -> Iterator[T]:
     """Every worker gets the work once; blocks of one that dies are done by another."""
     from distributed import CancelledError, KilledWorker
+    from distributed.client import ClosedClientError
     from distributed.comm.core import CommClosedError
 
     try:
@@ -190,7 +288,7 @@ def _on_cluster(client: Any, work: Callable[[slice], T], blocks: Sequence[slice]
         raise UserError(
             "a block of rows killed every worker it was given to: they may have too little memory"
         ) from None
-    except (CancelledError, CommClosedError, TimeoutError, OSError):
+    except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError):
         where = getattr(client.scheduler, "address", "")
         raise UserError(f"scheduler {where}: does not answer any more; start it anew") from None
 
@@ -202,17 +300,21 @@ def _done(work: Callable[[slice], T], block: slice) -> T:
 
 @contextmanager
 def engine(
-    memory: str | float = AUTO, scheduler: str | None = None, shown: bool = False
+    memory: str | float = AUTO,
+    scheduler: str | None = None,
+    shown: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> Iterator[Engine]:
     """An engine for a while: on the cluster of a scheduler's address, or of the `Client` in use."""
     client, ours = _client(scheduler)
+    kept = None if checkpoint is None else Path(checkpoint).absolute()
     if client is None:
-        yield Engine(budget(memory), shown=shown)
+        yield Engine(budget(memory), shown=shown, checkpoint=kept)
         return
     try:
         _refuse_other_versions(client)
         with TemporaryDirectory(prefix=".wscpml-", dir=".") as directory:
-            yield Engine(budget(memory), client, Path(directory).absolute(), shown)
+            yield Engine(budget(memory), client, Path(directory).absolute(), shown, kept)
     finally:
         if ours:
             client.close()
@@ -254,6 +356,4 @@ def _refuse_other_versions(client: Any) -> None:
 
 
 def _version() -> str:
-    from importlib.metadata import version
-
     return version("wscpml")

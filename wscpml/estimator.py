@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from wscpml import blocks
 from wscpml.algorithm import composition, features
+from wscpml.algorithm.clustering import Clustering
 from wscpml.arrays import EVEN_ODDS, Array, Matrix
 from wscpml.blocks import Engine
 from wscpml.datasets import tags
@@ -82,6 +83,10 @@ class WSCPML(
         The address of a Dask scheduler, such as "tcp://host:8786", whose workers take blocks of
         rows; a `distributed.Client` that is in use is taken without it. They give what this
         machine would.
+    checkpoint : str, optional
+        A directory for what is found on the way. The same fit, begun again after it was stopped,
+        goes on from there and gives the same; it can be deleted at any time. Needs a whole number
+        as `random_state`.
 
     Attributes
     ----------
@@ -117,6 +122,7 @@ class WSCPML(
     device: Device = "auto"
     memory: Memory = blocks.AUTO
     scheduler: Address | None = None
+    checkpoint: Address | None = None
     random_state: Any = None
 
     def fit(
@@ -161,6 +167,11 @@ class WSCPML(
         self.decided_ = self._decided_of(candidates.shape[0])
         seed = self.random_state
         whole = isinstance(seed, int | np.integer)
+        if self.checkpoint and not whole:
+            raise ParameterError(
+                f"checkpoint={self.checkpoint!r}: needs a whole number as random_state; without "
+                "one no two fits are the same"
+            )
         random = streams(int(seed if whole else rng.integers(2**31)))
         given, votes = self._given, self._votes
         if given is not None:
@@ -168,7 +179,7 @@ class WSCPML(
         if votes is not None:
             votes = checked_votes(votes, candidates, *self._names)
         with (
-            blocks.engine(self.memory, self.scheduler, self.verbose) as engine,
+            blocks.engine(self.memory, self.scheduler, self.verbose, self.checkpoint) as engine,
             steps(6, self.verbose) as progress,
         ):
             return self._fit_in(engine, progress, X, candidates, random, given, votes)
@@ -189,13 +200,14 @@ class WSCPML(
         progress.begin("weighing the candidates")
         B = composition.supervise(rows.scaled, candidates, part_of(self, WeakSupervisionSettings))
         progress.begin("clustering")
-        found = composition.cluster(
-            rows.scaled,
+        inputs = rows.scaled, candidates, B, part_of(self, ClusteringSettings), self.device
+        found = Clustering.from_arrays(
             candidates,
-            B,
-            part_of(self, ClusteringSettings),
-            self.device,
-            progress.rounds("rounds"),
+            engine.once(
+                "clustering",
+                lambda: composition.cluster(*inputs, progress.rounds("rounds")).to_arrays(),
+                *inputs,
+            ),
         )
         progress.begin(f"judging {int(candidates.sum())} candidates")
         self.judged_ = judging.judge(

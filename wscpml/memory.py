@@ -1,7 +1,9 @@
 """Amounts of memory: as people write them, and how much of it is free."""
 
+import ctypes
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -47,3 +49,9 @@ def _of_system() -> int:
         return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
         return UNKNOWN
+
+
+def give_back() -> None:
+    """Give memory that is not used any more back to the system, where the C library can."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

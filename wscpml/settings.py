@@ -191,6 +191,7 @@ class Settings(Section):
     device: Device
     memory: Memory
     scheduler: Address | None
+    checkpoint: Address | None
     dataset: DatasetSettings
     split: SplitSettings
     noise: NoiseSettings
@@ -225,6 +226,7 @@ class EstimatorSettings(Section):
     device: Device = "auto"
     memory: Memory = blocks.AUTO
     scheduler: Address | None = None
+    checkpoint: Address | None = None
     features: FeatureSettings = Field(default_factory=FeatureSettings)
     weak_supervision: WeakSupervisionSettings = Field(default_factory=WeakSupervisionSettings)
     clustering: ClusteringSettings = Field(default_factory=ClusteringSettings)
@@ -287,7 +289,7 @@ def for_estimator(path: Path | None, changes: Sequence[str]) -> dict[str, Any]:
     chosen = check(EstimatorSettings, content, words).model_dump()
     values = {
         "random_state": chosen.pop("seed"),
-        **{name: chosen.pop(name) for name in ("device", "memory", "scheduler")},
+        **{name: chosen.pop(name) for name in ("device", "memory", "scheduler", "checkpoint")},
         "complete": complete,
     }
     for section in chosen.values():

@@ -96,6 +96,19 @@ def test_features_along_the_axes_already_are_not_turned():
     np.testing.assert_allclose(ridge.fit(Z, Y, Y).left_out, expected.left_out, atol=1e-4)
 
 
+def test_of_very_many_rows_axes_are_made_in_blocks(monkeypatch):
+    X, Y = problem(200)
+    Z = X @ np.random.default_rng(0).normal(size=(4, 9))
+    whole = ridge.fit(Z, Y, 0.9 * Y)
+    monkeypatch.setattr(ridge, "FEW", 100)
+    monkeypatch.setattr(ridge, "ROWS_AT_ONCE", 30)
+    found = ridge.fit(Z, Y, 0.9 * Y)
+    assert (whole.axes.U.dtype, found.axes.U.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(found.left_out, whole.left_out, atol=1e-5)
+    rows = np.arange(0, 200, 7)
+    np.testing.assert_allclose(found.without(rows).weight, whole.without(rows).weight, atol=1e-5)
+
+
 def test_rows_that_cannot_be_ranked_and_labels_that_never_change_do_no_harm():
     X, Y = problem(30)
     Y[:, 0], Y[:, 1], Y[:, 2] = 1, 1, 1

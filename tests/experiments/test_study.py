@@ -335,7 +335,7 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_result(tmp_path):
 
     cells = [Cell("quick", name, "pml-lenfn").tasks(STUDY) for name in ("yeast-7", "yeast-9")]
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=tmp_path
     ) as cluster:
         workers = [worker.pid for worker in cluster.workers.values()]
         done = pool.run_cells(cells, cluster.scheduler_address)

@@ -331,6 +331,9 @@ def test_what_is_sent_to_workers_does_not_grow_with_the_rows(monkeypatch):
         def over(self, work, blocks, need, what):
             predictors = work.learned.predictors  # one, or two where noise is seen
             sent.append(len(pickle.dumps(predictors)) / len(predictors))
+            assert (
+                len(pickle.dumps(work.feature_map)) < 1.1 * work.feature_map.anchors.nbytes + 2000
+            )
             return super().over(work, blocks, need, what)
 
     for n in (240, 960):

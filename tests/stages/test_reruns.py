@@ -73,8 +73,9 @@ KNOBS = [  # base, knob, value, and the stages but `track` that see it; nothing:
         "prepare inject_noise learn_prototypes judge_labels train_classifier apply_method",
     ),
     ("default", "device", "cpu", "cluster train_classifier"),
-    ("default", "memory", "2 GB", None),  # these two change no byte
+    ("default", "memory", "2 GB", None),  # these three change no byte
     ("default", "scheduler", "tcp://127.0.0.1:8786", None),
+    ("default", "checkpoint", "tmp", None),
     ("default", "dataset.name", "birds", f"{FIRST} inject_noise evaluate"),
     ("default", "dataset.name", "yeast-9", None),  # its short name
     ("default", "dataset.complete", False, "judge_labels"),
@@ -163,7 +164,7 @@ def test_a_knob_is_seen_by_the_stages_that_it_changes(params, tmp_path, base, kn
 def test_each_knob_of_params_yaml_is_tried(params):
     params["dataset"]["columns"] = None  # a dictionary of the user's
     tried = {knob for _, knob, _, stages in KNOBS if stages is not None}
-    assert tried | {"memory", "scheduler"} == set(flat(params))
+    assert tried | {"memory", "scheduler", "checkpoint"} == set(flat(params))
 
 
 class Traced(CodeDigest):

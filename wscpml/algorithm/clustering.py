@@ -11,7 +11,7 @@ are float32, sums over blocks float64. Where few labels are candidates, a block 
 candidate pairs alone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,6 +46,24 @@ class Clustering:
     prototypes: Array  # O (q, d), NaN for a label without candidates
     course: pd.DataFrame  # iteration, objective, change
     converged: bool
+
+    def to_arrays(self) -> dict[str, Array]:
+        """All of it as named arrays, but for the candidates that it was found of."""
+        return {
+            "pseudo_labels": self.pseudo_labels.data,
+            "memberships": self.memberships.data,
+            "prototypes": self.prototypes,
+            "course": self.course.to_numpy(np.float64),
+            "converged": np.array(self.converged),
+        }
+
+    @classmethod
+    def from_arrays(cls, candidates: Matrix, arrays: Mapping[str, Array]) -> "Clustering":
+        """What `to_arrays` took apart, with these candidates ``(n, q)``."""
+        pattern = sparse.csr_array(candidates)
+        F, pi = (_with_values(pattern, arrays[name]) for name in ("pseudo_labels", "memberships"))
+        course = _course(arrays["course"][:, 1:].tolist())
+        return cls(F, pi, arrays["prototypes"], course, bool(arrays["converged"]))
 
 
 def update_pseudo_labels(
@@ -289,10 +307,16 @@ def cluster(
             course.append((sums.objective, change))
             if change < tolerance:
                 break
-    table = pd.DataFrame(course, columns=["objective", "change"])
-    table.insert(0, "iteration", table.index + 1)
     F, pi = passes.found()
-    return Clustering(F, pi, prototypes.cpu().numpy(), table, converged=change < tolerance)
+    converged = change < tolerance
+    return Clustering(F, pi, prototypes.cpu().numpy(), _course(course), converged)
+
+
+def _course(found: Sequence[Sequence[float]]) -> pd.DataFrame:
+    """Objective and change after each iteration, as a table."""
+    table = pd.DataFrame(found, columns=["objective", "change"])
+    table.insert(0, "iteration", table.index + 1)
+    return table
 
 
 class _Passes:

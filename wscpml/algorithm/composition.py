@@ -149,11 +149,12 @@ def train(
     n = candidates.shape[0]
     chosen = np.arange(n) if everyone else rows.of_axes
     known, F, confidence = (
-        to_dense(each if len(chosen) == n else each[chosen])
+        each if len(chosen) == n else each[chosen]
         for each in (candidates, pseudo_labels, label_confidence)
     )
     labels = cleaned(confidence, known, weight) if shifts else F
-    targets = labels.astype(np.float64)
+    targets = to_dense(labels).astype(np.float64, copy=False)
+    known, confidence = to_dense(known), to_dense(confidence)
     ranked = known * (confidence >= EVEN_ODDS) if shifts and weight > BELIEVES else known
     fitted = closed_form(rows, ranked, targets)
     if everyone:

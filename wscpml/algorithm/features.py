@@ -80,6 +80,12 @@ class FeatureMap:
         rows, anchors = scaled.astype(np.float32), self.anchors.astype(np.float32)
         return _kernel(rows, anchors, float(self.bandwidth), float(self.exponent))
 
+    @property
+    def kernel_alone(self) -> "FeatureMap":
+        """A map that has `kernel` and no more, and is small: its whitening is most of a map."""
+        none = {name: getattr(self, name)[:0] for name in ("levels", "centre", "whitening")}
+        return replace(self, **none)
+
     def on_kernel(self, line: Ridge) -> Ridge:
         """A predictor on mapped features as one on the kernel, for rows that need not be mapped."""
         if not self.anchors.shape[0]:
@@ -146,7 +152,7 @@ def fit(
 
 def fit_scaling(X: Matrix, scaling: str) -> FeatureMap:
     """Fit a map that scales features and has no kernel."""
-    sample, d = _sample(X), X.shape[1]
+    sample, d = _sample(X).astype(np.float64, copy=False), X.shape[1]
     levels = np.empty((0, d))
     if scaling == "quantile" and not sparse.issparse(X):
         levels = np.quantile(sample, np.linspace(0, 1, min(len(sample), MOST_LEVELS)), axis=0)

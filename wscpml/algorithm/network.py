@@ -238,13 +238,19 @@ def _starts(
     is the average precision of its leave-one-out predictions on the candidates.
     """
     rows = start_rows(len(problem.X))
-    X, Y, F = (_taken(m, rows) for m in (problem.X, problem.candidates, problem.pseudo_labels))
+    whole = problem.X, problem.candidates, problem.pseudo_labels
+    every = len(rows) == len(problem.X) and not any(map(sparse.issparse, whole))
+    X, Y, F = whole if every else (_taken(matrix, rows) for matrix in whole)
     closed_form = problem.closed_form
     if closed_form is None:
         axes = problem.axes or principal_axes(problem.X)
         closed_form = axes.fit(Y.astype(np.uint8), F)
     without = closed_form.without(np.flatnonzero(np.isin(rows, held_out)))
-    size = OTHERS / max(float(np.sqrt(np.square(X, dtype=np.float64).sum(axis=1).mean())), TINY)
+    lengths = [
+        np.square(X[block], dtype=np.float64).sum(axis=1)
+        for block in row_blocks(len(X), ROWS_AT_ONCE)
+    ]
+    size = OTHERS / max(float(np.sqrt(np.concatenate(lengths).mean())), TINY)
     shape = (*without.weight.shape, width)
     others = rng.standard_normal(shape, dtype=np.float32) * np.float32(size)
     counts, offset = _calibrated(closed_form.left_out, Y, F, width)

@@ -421,6 +421,15 @@ def _take_settings(command: argparse.ArgumentParser) -> None:
         help="of a Dask cluster that works on blocks of rows, such as tcp://host:8786; the same as "
         "--set scheduler=ADDRESS",
     )
+    command.add_argument(
+        "--checkpoint",
+        dest="set",
+        action="append",
+        type="checkpoint={}".format,
+        metavar="DIRECTORY",
+        help="keep what is found on the way there: the same command, begun again after it was "
+        "stopped, goes on from it; the same as --set checkpoint=DIRECTORY",
+    )
 
 
 def _take_output(command: argparse.ArgumentParser) -> None:

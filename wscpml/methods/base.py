@@ -47,6 +47,7 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     SOURCE: ClassVar[str]  # whose method it is
     GRID: ClassVar[dict[str, list[Any]]] = {}  # the recommended values of its parameters
     SCALING: ClassVar[str] = "minmax"
+    TAKES: ClassVar[Any] = np.float64  # the type of dense features, or several
     FEWEST_ROWS: ClassVar[int] = 1
     NEEDS_TRUTH: ClassVar[bool] = False  # whether `fit` is to be given the truth for candidates
     SPARSE_LABELS: ClassVar[bool] = False  # whether `_fit` takes very many candidates as CSR
@@ -75,7 +76,7 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y,
             accept_sparse="csr",
             multi_output=True,
-            dtype=np.float64,
+            dtype=self.TAKES,
             ensure_min_samples=self.FEWEST_ROWS,
         )
         candidates = self._encoded(y)
@@ -83,7 +84,9 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         self.scale_ = features.fit_scaling(X, self.SCALING).scale
         self.objective_: list[float] = []
-        self.pseudo_labels_ = self._fit(self.scale_(X), candidates, rng)
+        if self.SCALING != "none":
+            X = self.scale_(X)
+        self.pseudo_labels_ = self._fit(X, candidates, rng)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -148,6 +151,7 @@ class OnKernelFeatures(Method):
     """A method whose classifier takes the kernel features that section `features` describes."""
 
     SCALING = "none"  # the feature map scales
+    TAKES: ClassVar[Any] = (np.float64, np.float32)
     FEWEST_ROWS = 2  # one is held out
 
     map_: FeatureMap

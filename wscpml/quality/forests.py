@@ -12,13 +12,14 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, row_blocks
+from wscpml.memory import give_back
 from wscpml.progress import counted
 
 TRIED, MOST_TRIED = 0.2, 100  # features that a split looks at: a share of them, but not more
 PAIRS_PER_TREE = 250_000  # rows times targets that a tree is grown on at most
 MANY, SUMS = 64, 16  # of more targets, random sums that splits are chosen by
 PAIRS_AT_ONCE = 2_000_000  # predictions that are made at once
-TREES_AT_ONCE = 20  # that are grown before a bar moves
+TREES_AT_ONCE = 20  # that are grown before a bar moves, and their splits alone are kept
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Forest:
 
     trees: list[Any]
     starts: Array  # (trees,), the number of each tree's first node
-    means: sparse.csr_array  # (nodes, k)
+    means: sparse.csr_array  # (nodes, k), float32
 
     def leaves(self, X: Matrix) -> Array:
         """The node of each tree that rows are in, ``(n, trees)``."""
-        X = _as_trees_take_it(X)
-        return np.stack([tree.apply(X) for tree in self.trees], axis=1) + self.starts
+        X, found = _as_trees_take_it(X), np.empty((X.shape[0], len(self.trees)), np.int32)
+        for place, (tree, start) in enumerate(zip(self.trees, self.starts, strict=True)):
+            found[:, place] = tree.apply(X) + start
+        return found
 
     def predict(self, X: Matrix) -> Array:
         """Predictions ``(n, k)``, for rows that no tree was grown on."""
@@ -41,13 +44,15 @@ class Forest:
 
     def votes(self, leaves: Array, speak: Array) -> Array:
         """The mean of those trees that speak for each row, both ``(n, trees)``."""
-        found = np.empty((len(leaves), self.means.shape[1]))
-        for rows in row_blocks(len(leaves), max(1, PAIRS_AT_ONCE // self.means.shape[1])):
+        (n, trees), k = leaves.shape, self.means.shape[1]
+        found = np.empty((n, k))
+        for rows in row_blocks(n, max(1, PAIRS_AT_ONCE // max(trees, k))):
             counts = speak[rows].sum(axis=1)
             ends = np.append(0, np.cumsum(counts))
             chosen = leaves[rows][speak[rows]]
             shape = (len(counts), self.means.shape[0])
-            sums = sparse.csr_array((np.ones(len(chosen)), chosen, ends), shape) @ self.means
+            ones = np.ones(len(chosen), np.float32)
+            sums = sparse.csr_array((ones, chosen, ends), shape) @ self.means
             found[rows] = sums.toarray() / np.maximum(counts, 1)[:, None]
         return found
 
@@ -77,28 +82,44 @@ def grow(
         n_jobs=-1,
         warm_start=True,
     )
-    at_once = TREES_AT_ONCE if shown else trees
-    with warnings.catch_warnings():  # scikit-learn's threads may leave its filters empty
-        for before in counted(range(0, trees, at_once), "growing trees", shown):
-            forest.n_estimators = min(before + at_once, trees)
-            forest.fit(X, summed.squeeze())
-    drawn = np.stack(
-        [np.bincount(rows, minlength=n) for rows in forest.estimators_samples_], axis=1
-    )
-    parts = [_splits_alone(each.tree_) for each in forest.estimators_]
-    del forest
+    parts, summed = [], summed.squeeze()
+    for some in counted(row_blocks(trees, TREES_AT_ONCE), "growing trees", shown):
+        forest.n_estimators = some.stop
+        with warnings.catch_warnings():  # scikit-learn's threads may leave its filters empty
+            forest.fit(X, summed)
+        for each in forest.estimators_[some]:
+            each.tree_ = _splits_alone(each.tree_)
+            parts.append(each.tree_)
     counts = np.array([part.node_count for part in parts])
     starts = np.cumsum(counts) - counts
-    leaves = Forest(parts, starts, sparse.csr_array((0, k))).leaves(X)
+    leaves = Forest(parts, starts, sparse.csr_array((0, k), dtype=np.float32)).leaves(X)
+    drawn = np.zeros(leaves.shape, np.uint8)
+    for place, rows in enumerate(forest.estimators_samples_):
+        drawn[:, place] = np.bincount(rows, minlength=n)
+    values = sparse.csr_array(targets)
+    means = [
+        _means(leaves[:, some], drawn[:, some], starts[some], counts[some], values)
+        for some in row_blocks(trees, TREES_AT_ONCE)
+    ]
+    del forest, values
+    found = Forest(parts, starts, sparse.vstack(means, "csr"))
+    del means
+    give_back()
+    return found, found.votes(leaves, drawn == 0)
+
+
+def _means(
+    leaves: Array, drawn: Array, starts: Array, counts: Array, values: sparse.csr_array
+) -> sparse.csr_array:
+    """The mean values of the rows in each node of some trees, that are drawn so many times."""
     row, tree = np.nonzero(drawn)
     often = drawn[row, tree].astype(float)
-    shape = (int(counts.sum()), n)
-    members = sparse.csr_array((often, (leaves[row, tree], row)), shape)
+    node = leaves[row, tree] - starts[0]
+    members = sparse.csr_array((often, (node, row)), (int(counts.sum()), len(leaves)))
     size = members.sum(axis=1)
-    means = sparse.csr_array(members @ sparse.csr_array(targets))
+    means = sparse.csr_array(members @ values)
     means.data /= np.repeat(size, np.diff(means.indptr))
-    found = Forest(parts, starts, means)
-    return found, found.votes(leaves, drawn == 0)
+    return means.astype(np.float32)
 
 
 def _splits_alone(tree: Any) -> Any:

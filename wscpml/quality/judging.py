@@ -18,12 +18,12 @@ import pandas as pd
 from scipy import sparse
 from scipy.stats import rankdata
 
-from wscpml import blocks
 from wscpml.algorithm.composition import TrainingRows, cleaned
 from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.ridge import Ridge
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, label_counts, row_blocks, to_dense, values_at
 from wscpml.blocks import Engine
+from wscpml.memory import give_back
 from wscpml.progress import SECONDS, Steps, steps
 from wscpml.quality import confusion, forests, learning, noise_model
 from wscpml.quality.decisions import Decided
@@ -52,6 +52,7 @@ WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every
 MOST_NAMED = 5  # labels in a warning
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
+ALONE = Engine()
 Predict = Callable[[Array], "Opinion"]
 
 
@@ -169,7 +170,9 @@ def judge(
     ours = partial(predict_unseen, rows, known, seed=seed)
     theirs = None if given is None else given[:, live]
     votes = None if votes is None else votes[:, live]
-    return judge_by(ours, candidates, decided, theirs, complete, votes, rows)
+    inputs = rows.feature_map, rows.scaled, candidates, decided, theirs, complete, votes, seed
+    engine = rows.engine.of("judging", *inputs)
+    return judge_by(ours, candidates, decided, theirs, complete, votes, rows, engine)
 
 
 def can_be_judged(candidates: Matrix) -> Array:
@@ -185,6 +188,7 @@ def judge_by(
     complete: bool = True,
     votes: Matrix | None = None,
     rows: TrainingRows | None = None,
+    engine: Engine = ALONE,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
@@ -205,7 +209,6 @@ def judge_by(
     sample = np.arange(n) if rows is None else rows.of_axes
     voted = None if votes is None else values_at(votes, *known.nonzero())
     every = _Everyone(known.indptr, known.indices, given, voted, decided.of_labels(live), complete)
-    engine = blocks.Engine() if rows is None else rows.engine
     with steps(4, engine.shown, SECONDS) as progress:
         learned, found = _learn(predict, every, sample, k, progress)
     confidence, chance = (engine.room((known.nnz,), np.float64) for _ in range(2))
@@ -215,11 +218,15 @@ def judge_by(
     rest = np.setdiff1d(np.arange(n), sample)
     if len(rest):
         assert rows is not None
+        kernel = rows.feature_map.kernel_alone
         work = _Judging(
-            engine.shared(rows.scaled), rest, every.shared(engine), rows.feature_map, learned, into
+            engine.shared(rows.scaled), rest, every.shared(engine), kernel, learned, into
         )
-        need = ROWS_AT_ONCE * (8 * rows.feature_map.anchors.shape[0] + VALUES * k)
+        need = ROWS_AT_ONCE * (8 * kernel.anchors.shape[0] + VALUES * k)
         engine.each(work, row_blocks(len(rest), ROWS_AT_ONCE), need, "judging")
+        del work
+    learned = replace(learned, predictors=[], others=[])
+    give_back()
     ours = _voted(confidence[:], voted, known.indices)
     right, apart = learning.set_right(ours, chance[:], known, every.answers, learned.model.seen)
     judged = _over_all_labels(candidates, live, right, learned, decided, apart, voted is not None)
@@ -550,8 +557,10 @@ def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: 
     left_out, line = fitted.left_out, rows.feature_map.on_kernel(fitted.head)
     del fitted
     scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
-    forest, of_forest = forests.grow(scaled, targets, seed, TREES, LEAF, rows.engine.shown)
-    return Opinion((left_out + of_forest) / 2, Predictor(line, forest))
+    forest, unseen = forests.grow(scaled, targets, seed, TREES, LEAF, rows.engine.shown)
+    unseen += left_out
+    unseen /= 2
+    return Opinion(unseen, Predictor(line, forest))
 
 
 @dataclass(frozen=True)

@@ -288,8 +288,10 @@ def learn_others(P: Array, Y: Array, first: Array, heard: Array) -> tuple[Others
         least = np.where(better, error / n, least)
         chosen[better], best[:, better] = place, inverse[:, better]
     others = Others(ones, back, size, best, chosen, heard)
-    scores = [others.added_to(P[rows], Y[rows], of_row[rows]) for rows in blocks]
-    return others, np.concatenate(scores)
+    scores = np.empty(P.shape)
+    for rows in blocks:
+        scores[rows] = others.added_to(P[rows], Y[rows], of_row[rows])
+    return others, scores
 
 
 def pair_blocks(values: Array) -> list[slice]:
