@@ -704,7 +704,8 @@ def stop(place: Place, name: str, command: Sequence[str], k: int, rng: random.Ra
     else:
         return f"{name} was never met while it ran"
     took, wrong = time.monotonic() - start, []
-    if process.returncode not in (128 + number, -number, *([255] if name == "dvc repro" else [])):
+    of_dvc = (252, 255) if name == "dvc repro" else ()
+    if process.returncode not in (128 + number, -number, *of_dvc):
         wrong.append(f"status {process.returncode}")
     if took > 5:
         wrong.append(f"after {took:.0f} s")
