@@ -55,18 +55,24 @@ def _tidy(printed: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
+def copied(project: Path) -> dict[str, str]:
+    """Copy this project into a git repository of its own; returns what commands there need."""
+    copy_project(project)
+    env = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        **{f"GIT_{who}_NAME": "Docs" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "docs@example.com" for who in ("AUTHOR", "COMMITTER")},
+    }
+    for command in ("init --quiet", "add --all", "commit --quiet --message start"):
+        subprocess.run(["git", *command.split()], cwd=project, env=env, check=True)
+    return env
+
+
 def main() -> None:
     """Bring all pages up to date."""
     with tempfile.TemporaryDirectory() as directory:
         project = Path(directory)
-        copy_project(project)
-        env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            **{f"GIT_{who}_NAME": "Docs" for who in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{who}_EMAIL": "docs@example.com" for who in ("AUTHOR", "COMMITTER")},
-        }
-        for command in ("init --quiet", "add --all", "commit --quiet --message start"):
-            subprocess.run(["git", *command.split()], cwd=project, env=env, check=True)
+        env = copied(project)
         for name in PAGES:
             page = ROOT / "docs" / name
             page.write_text(refreshed(page.read_text(), project, env))

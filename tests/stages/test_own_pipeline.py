@@ -13,53 +13,29 @@ import pytest
 import yaml
 from scipy.io import savemat
 
-from tests.conftest import ROOT, STAGES, Project
+from docs import story
+from tests.conftest import STAGES, Project
 from wscpml.datasets.files import digest
 from wscpml.datasets.registry import REGISTRY
+from wscpml.datasets.songs import WORDS
 from wscpml.serving import versions
 
-
-def songs(n: int) -> pd.DataFrame:
-    """The first of 100 songs whose tags follow their features, with many tags too many.
-
-    They have columns of every kind.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 3)).round(3)
-    tagged = (X > 0.3) | (rng.random(X.shape) < 0.5)
-    names = np.array(["rock", "R&B", "NA"])
-    table = pd.DataFrame(np.where(rng.random(X.shape) < 0.05, np.nan, X), columns=NUMBERS)
-    table.insert(0, "song", [f"song {i}" for i in range(100)])
-    words = np.array(["loud guitars", "a slow groove", "something else"])
-    return table.assign(
-        country=rng.choice(["Mali", "France"], 100),
-        released=[f"20{i % 24:02}-05-{1 + i % 28:02}" for i in range(100)],
-        about=[f"{' and '.join(words[row > 0.3])}, take {i}" for i, row in enumerate(X)],
-        tags=[";".join(names[row]) for row in tagged],
-    ).head(n)
-
-
-NUMBERS = ["tempo", "loudness", "pitch"]
+LABELS = list(WORDS)
 
 
 @pytest.fixture(scope="module")
 def project(clone: Project) -> Project:
     params = yaml.safe_load((clone.path / "params.yaml").read_text())
-    params["dataset"] = {"features": "data/own/songs.csv", "tags": "tags", "id": "song"}
-    params["dataset"]["columns"] = {"country": "category"}
+    params["dataset"] = story.DATASET | {"columns": {"country": "category"}}
     params["classifier"]["max_epochs"] = 3
     (clone.path / "params.yaml").write_text(yaml.safe_dump(params))
-    write(clone, 80)
+    write(clone, story.FIRST)
     clone.run("dvc", "add", "data/own/songs.csv")
     return clone
 
 
 def write(project: Project, n: int, corrected: int = 0) -> None:
-    """Write songs; from the first of them with two tags, somebody has taken the last tag off."""
-    table = songs(n)
-    many = table.index[table.tags.str.contains(";")][:corrected]
-    table.loc[many, "tags"] = table.tags[many].str.rsplit(";", n=1).str[0]
-    table.to_csv(project.path / "data/own/songs.csv", index=False)
+    story.songs(n, corrected).to_csv(project.path / story.TABLE, index=False)
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +71,12 @@ def result(project: Project) -> pd.DataFrame:
 def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project, kept):
     assert project.repro() == STAGES[1:]
     found = result(project)
+    first = story.songs(story.FIRST)
     expected = [
-        (song, tag)
-        for song, tags in zip(songs(80).song, songs(80).tags, strict=True)
-        for tag in tags.split(";")
-        if tag
+        (song, LABELS[label])
+        for song, tags in zip(first.song, first.tags, strict=True)
+        for tag in tags.split(",")
+        if (label := story.label(tag)) is not None
     ]
     assert sorted(zip(found.instance, found.label, strict=True)) == sorted(expected)
     assert found.F.between(0, 1).all()
@@ -109,15 +86,15 @@ def test_tags_come_out_as_a_csv_with_a_confidence_for_each(project, kept):
     told = {name: run.data.metrics[f"labels.{name}"] for name in ("tags", "suspicious")}
     assert told == {"tags": len(found), "suspicious": (found.label_confidence < 0.5).sum()}
     rates = {n for n in run.data.metrics if n.startswith("label_noise_rate.")}
-    assert rates == {f"label_noise_rate.{tag}" for tag in ("rock", "R_B", "NA")}
+    assert rates == {f"label_noise_rate.{label.replace('&', '_')}" for label in LABELS}
     assert not run.data.params.keys() & run.data.metrics.keys()
-    commit(project, "80 songs")
-    project.run("git", "tag", "songs-80")
+    commit(project, "400 songs")
+    project.run("git", "tag", story.OLD)
 
 
 def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(project):
-    new = songs(30).drop(columns="tags")
-    new.loc[0, ["country", "tempo", "released", "about"]] = ["Atlantis", None, None, None]
+    new = story.songs(30).drop(columns="tags")
+    new.loc[0, ["country", "tempo", "released", "description"]] = ["Atlantis", None, None, None]
     new.to_csv(project.path / "new.csv", index=False)
     model = "models/wsc-pml/classifier"
     project.run("wscpml", "predict", model, "new.csv", "-o", "predicted.csv")
@@ -135,8 +112,7 @@ def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(proje
     store = f"sqlite:///{project.path / 'mlflow.db'}"
     project.run("python", "-c", code, store, run_id)
     served = pd.read_csv(project.path / "served.csv")
-    labels = ["rock", "R&B", "NA"]
-    np.testing.assert_array_equal(served[labels], predicted[labels])
+    np.testing.assert_array_equal(served[LABELS], predicted[LABELS])
     for name in ("new.csv", "predicted.csv", "served.csv"):
         (project.path / name).unlink()
 
@@ -144,7 +120,7 @@ def test_the_model_takes_the_same_raw_columns_in_the_command_and_in_mlflow(proje
 def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project, kept):
     first = (project.path / "data/own/songs.csv").read_bytes(), result(project)
     assert "up to date" in project.run("dvc", "status", "dvc.yaml").stdout
-    write(project, 100, corrected=5)
+    write(project, story.ALL, story.CORRECTED)
     status = project.run("dvc", "status").stdout
     assert "data/own/songs.csv" in status
     assert "prepare:" in status
@@ -155,10 +131,10 @@ def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project, ke
     run = run_of(project, keep(project, kept))
     assert run.data.tags["git.tree"] == "clean"
     assert run.info.run_name.startswith("new data | wsc-pml data/own/songs.csv @")
-    commit(project, "100 songs")
-    project.run("git", "tag", "songs-100")
+    commit(project, "593 songs")
+    project.run("git", "tag", story.NEW)
 
-    project.run("git", "checkout", "--quiet", "songs-80")
+    project.run("git", "checkout", "--quiet", story.OLD)
     project.run("dvc", "checkout")
     assert (project.path / "data/own/songs.csv").read_bytes() == first[0]
     pd.testing.assert_frame_equal(result(project), first[1])
@@ -168,7 +144,7 @@ def test_appended_data_show_and_rerun_and_the_old_version_comes_back(project, ke
 def test_which_labels_changed_is_told_by_the_command_in_its_page_and_in_mlflow(
     project, kept, tmp_path
 ):
-    command = ["wscpml", "diff", "songs-80", "songs-100"]
+    command = ["wscpml", "diff", story.OLD, story.NEW]
     files = [str(tmp_path / f"changes.{kind}") for kind in ("html", "csv")]
     done = project.run(*command, "--html", files[0], "-o", files[1])
     changes = pd.read_csv(files[1], keep_default_na=False)
@@ -177,13 +153,13 @@ def test_which_labels_changed_is_told_by_the_command_in_its_page_and_in_mlflow(
         for files in list(kept.values())[:2]
     )
     flipped = changes.change.isin(["kept", "dropped"]).sum()
-    assert (changes.change == "gone").sum() == 5
+    assert (changes.change == "gone").sum() == story.CORRECTED
     assert flipped > 0
 
     run_id = list(kept)[1]
     run = run_of(project, run_id)
     assert run.data.metrics["labels.flipped"] == flipped
-    assert run.data.metrics["labels.gone"] == 5
+    assert run.data.metrics["labels.gone"] == story.CORRECTED
     assert run.data.tags["labels.compared_with"] == next(iter(kept))
     shown = mlflow.artifacts.load_dict(f"runs:/{run_id}/labels/pseudo_labels.json")
     table = pd.DataFrame(shown["data"], columns=shown["columns"])
@@ -195,15 +171,14 @@ def test_which_labels_changed_is_told_by_the_command_in_its_page_and_in_mlflow(
     assert {"labels/changes.csv", "labels/changes.html"} <= there
     assert f"<b>{flipped}</b> flipped" in Path(files[0]).read_text()
 
-    page = (ROOT / "docs/how-to/versions.md").read_text()
-    (block,) = re.findall(r"^\$ wscpml diff songs-80 songs-100\n(.*?)^```", page, re.DOTALL | re.M)
+    block = story.TOLD.search(story.PAGE.read_text()).group()
     now = done.stdout.partition("\n\nwritten:")[0] + "\n"
-    assert now.startswith(f"songs-80:  {old.instance.nunique()} instances, {len(old)} tags")
+    assert now.startswith(f"{story.OLD}: {old.instance.nunique()} instances, {len(old)} tags")
     numbers = re.compile(r"\d+")
     assert numbers.sub("#", now).split() == numbers.sub("#", block).split(), now
     # Another processor may round differently, and flip a tag or two.
     told, found = (np.array(numbers.findall(each), int) for each in (block, now))
-    np.testing.assert_allclose(found, told, atol=3, err_msg=now)
+    np.testing.assert_allclose(found, told, atol=3, err_msg=f"run python -m docs.story: {now}")
 
 
 def decide(project: Project, text: str) -> None:
@@ -272,10 +247,10 @@ def test_the_files_of_any_run_come_back_to_the_byte(project, kept, tmp_path, mon
 
 def test_a_mistake_in_the_data_is_one_clear_line(project):
     path = project.path / "data/own/songs.csv"
-    path.write_text(path.read_text() + "song 0,1,2,3,Mali,2001-01-01,loud,rock\n")
+    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
     done = project.run("dvc", "repro", check=False)
     assert done.returncode != 0
-    line = "data/own/songs.csv: instance 'song 0' is there twice, as numbers 1 and 81; rename one"
+    line = "data/own/songs.csv: instance 'song 1' is there twice, as numbers 1 and 401; rename one"
     assert line in done.stderr.splitlines()
     assert "Traceback" not in done.stderr
 
