@@ -16,7 +16,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.io import savemat
 
 from docs import story
-from tests.conftest import ROOT, STAGES, Project
+from tests.conftest import STAGES, Project
 from tests.serving.server import serving
 from wscpml.cli import main
 from wscpml.datasets.files import digest

@@ -217,7 +217,10 @@ MODULES = {  # of wscpml, by the stages that a change of them is seen by
     "datasets.dataset": f"fetch prepare collect_decisions {MODEL}",
     "datasets.description datasets.embeddings datasets.media": "",
     "datasets.mat_files datasets.readers datasets.registry datasets.river": "fetch prepare",
-    "datasets.files datasets.tables": "fetch prepare train_classifier apply_method evaluate track",
+    "datasets.files": "fetch prepare train_classifier apply_method evaluate track",
+    "datasets.tables": (
+        "fetch prepare collect_decisions train_classifier apply_method evaluate track"
+    ),
     "datasets.own datasets.splits datasets.tags": "prepare",
     "datasets.noise": "inject_noise",
     "datasets.batches datasets.benchmarks datasets.songs": "",
