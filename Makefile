@@ -14,13 +14,13 @@ run: .venv/installed
 	python -m dvc repro
 	python -m dvc metrics show metrics/evaluation.json
 
-# Two processes that share out the files, the longest first; their matrix products keep to one thread.
+# Three processes, of which one mostly waits for a server, share out the files, the longest first; their matrix products keep to one thread.
 test: .venv/installed
-	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # The same without what is marked as slow: for the inner loop.
 test-quick: .venv/installed
-	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile -m "not slow"
+	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 python -m pytest -n 3 --dist loadfile -m "not slow"
 
 ui: .venv/installed
 	python -m wscpml.serving.tracking $(PORT)
