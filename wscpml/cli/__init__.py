@@ -404,32 +404,28 @@ def _take_settings(command: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="change a single one of these, such as classifier.kind=kernel_ridge",
     )
-    command.add_argument(
-        "--seed",
-        dest="set",
-        action="append",
-        type="seed={}".format,
-        metavar="N",
-        help="of all randomness, and of the noise of a benchmark; the same as --set seed=N",
-    )
-    command.add_argument(
-        "--scheduler",
-        dest="set",
-        action="append",
-        type="scheduler={}".format,
-        metavar="ADDRESS",
-        help="of a Dask cluster that works on blocks of rows, such as tcp://host:8786; the same as "
-        "--set scheduler=ADDRESS",
-    )
-    command.add_argument(
-        "--checkpoint",
-        dest="set",
-        action="append",
-        type="checkpoint={}".format,
-        metavar="DIRECTORY",
-        help="keep what is found on the way there: the same command, begun again after it was "
-        "stopped, goes on from it; the same as --set checkpoint=DIRECTORY",
-    )
+    for key, metavar, told in (
+        ("seed", "N", "of all randomness, and of the noise of a benchmark"),
+        (
+            "scheduler",
+            "ADDRESS",
+            "of a Dask cluster that works on blocks of rows, such as tcp://host:8786",
+        ),
+        (
+            "checkpoint",
+            "DIRECTORY",
+            "keep what is found on the way there: the same command, begun again after it was "
+            "stopped, goes on from it",
+        ),
+    ):
+        command.add_argument(
+            f"--{key}",
+            dest="set",
+            action="append",
+            type=(key + "={}").format,
+            metavar=metavar,
+            help=f"{told}; the same as --set {key}={metavar}",
+        )
 
 
 def _take_output(command: argparse.ArgumentParser) -> None:
