@@ -7,9 +7,10 @@ own labels: P. A false label j is a candidate with chance rho_j, so over rows wi
 
 and the floor that this curve has where s is low is what shows rho_j. Each label's floor is judged
 together with all others' (`believed`): labels share a rate as far as the data say, so that "one
-chance for all labels" and "one per label" are the ends of one prior. Where labels compete for
-places (rows padded to a count) there is one rate. Where no label shows a floor, nothing is known
-of the noise (`seen_noise`).
+chance for all labels" and "one per label" are the ends of one prior. Rates may rise with the share
+of rows that a label is given to, which false candidates add to. Where labels compete for places
+(rows padded to a count) there is one rate. Where no label shows a floor, nothing is known of the
+noise (`seen_noise`).
 
 Arrays are of n rows, q labels, G rates and B bins of rows.
 """
@@ -26,14 +27,18 @@ from wscpml.quality.confusion import Confused
 
 # (G,), even in Jeffreys' measure, from next to none up to 0.95: a label that is a candidate of
 # nearly every row shows nothing, its rate least of all.
-RATES = np.sin(np.linspace(0.02, np.arcsin(np.sqrt(0.95)), 64)) ** 2
+ANGLES = np.linspace(0.02, np.arcsin(np.sqrt(0.95)), 64)
+RATES = np.sin(ANGLES) ** 2
 BINS = 40  # of rows, in which predictions are compared with candidates
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of other labels as evidence; or not at all
 COMPETE, FREE = 0.25, 0.5  # dispersion up to which labels compete, and from which they do not
 LEVEL, SPREAD, STEEP = -2.0, 1.5, 3.0  # logit of the truth on an average row, deviation; of slopes
 ROUNDS, PRIORS = 3, 3.0  # that find the level; labels that LEVEL counts for
 NONE = 0.05  # prior share of labels without noise
-FRESH = (1.0, 3.0, 10.0)  # labels that "a rate like no other's" counts for: few is common noise
+FRESH = (1.0, 10.0, 100.0)  # labels that the trend counts for: few is common noise, or in groups
+TREND = 0.9  # share of the prior that follows the trend; the rest is any rate
+SCATTER = 0.02  # variance around the trend that is foreseen, and of candidate shares
+SURE = 2.0  # labels that it counts for
 OUTLIER = np.exp(-5.0)  # likelihood that one label can deny a common rate at most
 EXCESS, LEAST, EACH = 1.0, 6.0, 0.1  # log likelihood of floors that may be chance: see `seen_noise`
 ALIKE = 0.9  # correlation of columns that cannot be told apart
@@ -103,9 +108,8 @@ class NoiseModel:
     def deviation(self, weights: Array) -> float:
         """How far labels' chances are apart, by weights ``(q,)``, in units of arcsin sqrt."""
         weights = weights / weights.sum()
-        angles = np.arcsin(np.sqrt(RATES))
-        means = angles @ self.beliefs
-        within = weights @ ((angles[:, None] - means) ** 2 * self.beliefs).sum(axis=0)
+        means = ANGLES @ self.beliefs
+        within = weights @ ((ANGLES[:, None] - means) ** 2 * self.beliefs).sum(axis=0)
         between = weights @ (means - weights @ means) ** 2
         return float(np.sqrt(max(between - within, 0)))
 
@@ -483,27 +487,32 @@ def lost_share(bins: Bins, rates: Array) -> float:
 
 def levelled(bins: Bins, weights: Array, free: float) -> tuple[Array, Curves]:
     """Beliefs ``(G, q)``, curves, and along with them the truth's level on average (EM)."""
+    size, on, _ = bins
+    share = np.arcsin(np.sqrt(on.sum(axis=0) / size.sum()))
     level, curves = LEVEL, fit_curves(bins, Prior(LEVEL, SPREAD, STEEP))
     for _ in range(ROUNDS):
-        beliefs = believed(curves.evidence(), weights, free)
+        beliefs = believed(curves.evidence(), weights, share, free)
         mean = (beliefs * curves.a).sum(axis=0)
         level = (weights @ mean + PRIORS * LEVEL) / (weights.sum() + PRIORS)
         curves = fit_curves(bins, Prior(level, SPREAD, STEEP), curves)
-    return believed(curves.evidence(), weights, free), curves
+    return believed(curves.evidence(), weights, share, free), curves
 
 
-def believed(evidence: Array, weights: Array, free: float) -> Array:
+def believed(evidence: Array, weights: Array, share: Array, free: float) -> Array:
     """Posterior ``(G, q)`` of each label's rate.
 
     A label's prior is what the other labels are believed to have, each as much as it has
-    candidates; and, as if of some labels more, any rate or none (a Dirichlet process, in mean
-    field). How many more (`FRESH`) is averaged over, by how well rates of labels are foretold by
-    the others'. Where labels compete, one rate for all of them takes its place.
+    candidates; and, as if of some labels more, what their trend foretells at the label's candidate
+    share (in units of arcsin sqrt), or any rate or none (a Dirichlet process, in mean field). How
+    many more (`FRESH`) is averaged over, by how well rates of labels are foretold by the others'.
+    Where labels compete, one rate for all of them takes its place.
     """
-    base = np.full(len(RATES), (1 - NONE) / (len(RATES) - 1))
+    base = np.full((len(RATES), 1), (1 - NONE) / (len(RATES) - 1))
     base[0] = NONE
     likelihood = np.exp(evidence)
-    found, scores = zip(*(_shared(likelihood, base, weights, each) for each in FRESH), strict=True)
+    found, scores = zip(
+        *(_shared(likelihood, base, weights, share, each) for each in FRESH), strict=True
+    )
     part = _normal(np.exp(np.array(scores) - max(scores)))
     beliefs = np.tensordot(part, np.array(found), 1)
     if free < 1:
@@ -513,18 +522,47 @@ def believed(evidence: Array, weights: Array, free: float) -> Array:
     return beliefs
 
 
-def _shared(likelihood: Array, base: Array, weights: Array, fresh: float) -> tuple[Array, float]:
+def _shared(
+    likelihood: Array, base: Array, weights: Array, share: Array, fresh: float
+) -> tuple[Array, float]:
     """The beliefs at which each label's prior is what the others are believed to have."""
-    beliefs = _normal(likelihood * base[:, None])
+    beliefs = _normal(likelihood * base)
     for _ in range(100):
         every = beliefs * weights
-        prior = every.sum(axis=1, keepdims=True) - every + fresh * base[:, None]
+        new_ones = TREND * trend(beliefs, weights, share) + (1 - TREND) * base
+        prior = every.sum(axis=1, keepdims=True) - every + fresh * new_ones
         new = _normal(likelihood * prior)
         change = abs(new - beliefs).max()
         beliefs = new
         if change < 1e-3:
             break
     return beliefs, float(weights @ np.log((likelihood * _normal(prior)).sum(axis=0) + 1e-300))
+
+
+def trend(beliefs: Array, weights: Array, share: Array) -> Array:
+    """What the other labels' rates foretell of each label's, by its candidate share, ``(G, q)``.
+
+    A line through the others' mean rates, all in units of arcsin sqrt; it does not fall, since
+    false candidates add to the share. Labels count by their weight, and less where their own rate
+    is not known.
+    """
+    mean = ANGLES @ beliefs
+    counts = weights / (1 + ((ANGLES[:, None] - mean) ** 2 * beliefs).sum(axis=0) / SCATTER)
+
+    def of_others(values: Array) -> Array:
+        return (counts * values).sum() - counts * values
+
+    total = np.maximum(of_others(np.ones(len(share))), 1e-9)
+    x, y = of_others(share) / total, of_others(mean) / total
+    xx = np.maximum(of_others(share**2) - total * x**2, 0) + SCATTER
+    xy = of_others(share * mean) - total * x * y
+    yy = np.maximum(of_others(mean**2) - total * y**2, 0)
+    slope = np.maximum(xy / xx, 0)
+    left = np.maximum(yy - slope * (2 * xy - slope * (xx - SCATTER)), 0)
+    scatter = (left + SURE * SCATTER) / (total + SURE)
+    scatter *= 1 + 1 / total + (share - x) ** 2 / xx
+    far = (ANGLES[:, None] - y - slope * (share - x)) ** 2 / (2 * scatter)
+    return _normal(np.exp(far.min(axis=0) - far))
 
 
 def _normal(values: Array) -> Array:
