@@ -85,7 +85,11 @@ def grow(
     parts, summed = [], summed.squeeze()
     for some in counted(row_blocks(trees, TREES_AT_ONCE), "growing trees", shown):
         forest.n_estimators = some.stop
-        with warnings.catch_warnings():  # scikit-learn's threads may leave its filters empty
+        with warnings.catch_warnings():
+            # scikit-learn's threads empty and refill one list of filters, and warn where they find
+            # it empty: nothing may be in it that makes an error of that
+            warnings.resetwarnings()
+            warnings.simplefilter("ignore")
             forest.fit(X, summed)
         for each in forest.estimators_[some]:
             each.tree_ = _splits_alone(each.tree_)
