@@ -547,7 +547,8 @@ def trend(beliefs: Array, weights: Array, share: Array) -> Array:
     is not known.
     """
     mean = ANGLES @ beliefs
-    counts = weights / (1 + ((ANGLES[:, None] - mean) ** 2 * beliefs).sum(axis=0) / SCATTER)
+    variance = np.maximum(ANGLES**2 @ beliefs - mean**2, 0)
+    counts = weights / (1 + variance / SCATTER)
 
     def of_others(values: Array) -> Array:
         return (counts * values).sum() - counts * values
