@@ -1,5 +1,6 @@
 import pickle
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,6 +17,13 @@ from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
 from wscpml.quality import forests, judging
 from wscpml.quality.decisions import Decided
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_trees():
+    """A quarter of the trees: these data are easily told."""
+    with patch.object(judging, "TREES", 100):
+        yield
 
 
 def judged(X, candidates, seed=0, decided=None):
