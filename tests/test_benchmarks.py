@@ -17,6 +17,7 @@ from benchmarks import (
     missing_labels,
     pipeline,
     readers,
+    review,
     scale,
     tables,
     votes,
@@ -177,6 +178,16 @@ def test_the_limits_are_better_the_more_is_known(monkeypatch, tmp_path, capsys, 
         assert f[f"emotions pad.{name}.flags.precision"] > f["emotions pad.ours.flags.precision"]
     assert 0 <= f["emotions pad.quiet.share"] <= 1
     assert "emotions pad" in capsys.readouterr().out
+
+
+def test_all_answers_tell_more_than_none(monkeypatch, tmp_path, capsys, small_set):
+    out = tmp_path / "f.json"
+    monkeypatch.setattr("sys.argv", ["review", "--quick", "--limits", "--json", str(out)])
+    review.main()
+    f = json.loads(out.read_text())
+    assert 0.5 < f["emotions:pad.start"] < f["emotions:pad.all"] < 1
+    assert f["emotions:pad.times_random"] > 1
+    assert "emotions:pad" in capsys.readouterr().out
 
 
 def test_a_remark_is_about_the_labels_that_it_names_or_all():
