@@ -36,11 +36,11 @@ def run(
         refuse_other_version()
         chosen = load()
         pipeline, entry = locks.described(stage.__name__)
-        if pipeline == locks.OF_WSC_PML and not chosen.has_stages:
+        if pipeline == locks.OWN_PIPELINE and not chosen.has_stages:
             print(f"not needed: the method is {chosen.method}")
             leave_empty(entry["outs"])
         else:
-            locks.refuse_changed(stage.__name__, chosen.method)
+            locks.refuse_changed(entry, chosen.method)
             with one_blas_thread():
                 stage(chosen)
     except UserError as mistake:

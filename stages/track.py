@@ -19,13 +19,12 @@ from wscpml.quality import diff
 from wscpml.serving import locks, tracking, versions
 from wscpml.serving.dvc_cache import Cache
 from wscpml.serving.versions import Locked, flat
-from wscpml.settings import Settings
+from wscpml.settings import OF_WSC_PML, Settings
 
 from . import run
 
 SHOWN = versions.FOR_MLFLOW
 
-STAGES = "models"  # of WSC-PML's own
 FILES = [
     "params.yaml",
     "dvc.yaml",
@@ -46,7 +45,6 @@ FILES = [
 RAW = Path("data/prepared/raw.parquet")  # some rows, where columns were encoded
 JUDGED = ("seen", "dispersion", "deviation", "weight")  # of the noise: what speaks for its kind
 DECISIONS = ["data/decided.parquet", "data/contradictions.csv"]
-OF_WSC_PML = {"device", "features", "weak_supervision", "clustering", "classifier"}
 DATA_SET = ("dataset.name", "dataset.features")
 NAMED = ("method", *DATA_SET, "noise.kind", "noise.candidates", "noise.rate")
 MOST_NAMED = 3  # differences in a run's name
@@ -62,13 +60,13 @@ def track(settings: Settings) -> None:
     """Write metrics/run.json: where the run is."""
     own, made = settings.has_stages, Path("models", settings.method)
     files = [*FILES, *sources(settings)]
-    files += [f"{STAGES}/dvc.yaml", f"{STAGES}/dvc.lock"] if own else [f"{made}/params.yaml"]
+    files += [locks.OWN_PIPELINE, locks.OWN_LOCK] if own else [f"{made}/params.yaml"]
     files += [f"{made}/noise_rates.csv", f"{made}/noise.json"] if own else []
     decided = len(artifacts.read(DECISIONS[0])) > 0
     files += DECISIONS if decided else []
     found = versions.locked({name: artifacts.read(name) for name in files if name in locks.LOCKS})
     names = artifacts.read("data/prepared/names.json")
-    parameters = flat(settings.model_dump(exclude=set() if own else OF_WSC_PML))
+    parameters = flat(settings.model_dump(exclude=None if own else set(OF_WSC_PML)))
     if not own:
         parameters |= flat({settings.method: artifacts.read(made / "params.yaml")})
     features = artifacts.read_matrix("data/prepared", "features")

@@ -529,7 +529,8 @@ def damage(place: Place) -> list[Attempt]:
         return f"{file} {harm}: found {found}, {ended.said[-300:]} {wrong}"
 
     with inside(place.path):
-        readers = {out: name for name in STAGES for out in locks.inputs(name, "wsc-pml")}
+        entries = {name: locks.described(name)[1] for name in STAGES}
+        readers = {out: name for name in STAGES for out in locks.inputs(entries[name], "wsc-pml")}
         return [
             partial(attempt, name, Path(out), file, harm)
             for out, name in readers.items()

@@ -82,6 +82,7 @@ def _watched(directory: Path) -> AfterValidator:
 MOST_TEXT, MOST_NESTED, MOST_ALIASES, MOST_DIGITS = 200_000, 20, 10, 100  # of a file of settings
 LOADED = Path("metrics/settings.json")
 DECISIONS = Path("data/decisions")
+OF_WSC_PML = ("device", "features", "weak_supervision", "clustering", "classifier")
 OWN_FILES = ("features", "candidates", "truth", "id", "tags", "label_count", "show")
 
 OwnPath = Annotated[Path, _watched(OWN)]
@@ -400,9 +401,8 @@ def _that_count(settings: Settings) -> Settings:
             changes["classifier"] = ClassifierSettings(kind="kernel_ridge", labels=labels)
     else:
         dataset = dataset.model_copy(update={"complete": True})
-        fitted = ("device", "features", "weak_supervision", "clustering", "classifier")
         default = EstimatorSettings()
-        changes = {name: getattr(default, name) for name in fitted}
+        changes = {name: getattr(default, name) for name in OF_WSC_PML}
         changes["tracking"] = settings.tracking.model_copy(update={"register_as": None})
         if method(settings.method).OWN_RULE:
             changes["evaluation"] = EvaluationSettings(threshold=EVEN_ODDS)

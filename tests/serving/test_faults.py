@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import mlflow
 import pytest
@@ -63,6 +64,54 @@ def test_what_a_killed_process_logged_is_removed_by_the_next(store, step, monkey
     experiment = mlflow.get_run(run_id).info.experiment_id
     (model,) = mlflow.MlflowClient().search_logged_models([experiment])
     assert model.source_run_id == run_id
+
+
+@pytest.fixture
+def shared(store, monkeypatch):
+    """A store that is to us as one that other machines log to, too."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking.store_uri())
+    monkeypatch.setattr(tracking, "SQLITE", "a file of one machine")
+    return store
+
+
+def test_a_result_that_two_machines_log_at_once_is_one_run_that_both_have(shared, monkeypatch):
+    result = a_result(shared / "model")
+    log, theirs = tracking._log, []
+
+    def meanwhile() -> None:
+        monkeypatch.setattr(tracking, "_log", log)
+        monkeypatch.setattr(tracking, "_place", lambda: "another machine")
+        theirs.append(tracking.log_run(result, "none"))
+
+    def log_while_another_does(*given: object) -> None:
+        other = Thread(target=meanwhile)
+        other.start()
+        other.join()
+        log(*given)
+
+    monkeypatch.setattr(tracking, "_log", log_while_another_does)
+    ours = tracking.log_run(result, "none")
+    assert theirs == [ours]
+    assert runs() == {ours: "FINISHED"}
+    experiment = mlflow.get_run(ours).info.experiment_id
+    (model,) = mlflow.MlflowClient().search_logged_models([experiment])
+    assert model.source_run_id == ours
+
+
+@pytest.mark.parametrize(
+    ("place", "waited", "left"), [("here", 300, 0), ("there", 300, 1), ("there", 0, 0)]
+)
+def test_a_run_that_another_machine_may_be_logging_is_left_alone(
+    shared, monkeypatch, place, waited, left
+):
+    result = replace(a_result(shared / "model"), model=None)
+    experiment = tracking.prepare("none")
+    monkeypatch.setattr(tracking, "_place", lambda: "here")
+    monkeypatch.setattr(tracking, "MOST_WAITED", waited)
+    about = {tracking.RESULT: result.identity, tracking.PLACE: place}
+    begun = mlflow.MlflowClient().create_run(experiment, tags=about).info.run_id
+    run_id = tracking.log_run(result, "none")
+    assert runs() == {run_id: "FINISHED"} | dict.fromkeys([begun] * left, "RUNNING")
 
 
 def a_family(name: str = "cell", count: int = 2) -> tuple[tracking.Summary, list[tracking.Summary]]:

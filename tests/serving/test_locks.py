@@ -49,13 +49,14 @@ def test_a_stage_refuses_inputs_that_are_not_what_was_made(project, params):
     made = locks.outputs()
     assert {path: locks.hash_of(Path(path)) for path in made} == made
     assert locks.hash_of(Path("nothing")) is None
-    assert locks.inputs("second", "wsc-pml") == {"data/made": made["data/made"]}
-    assert locks.inputs("first", "wsc-pml") == {}
-    locks.refuse_changed("second", "wsc-pml")
+    first, last = PIPELINE["stages"].values()
+    assert locks.inputs(last, "wsc-pml") == {"data/made": made["data/made"]}
+    assert locks.inputs(first, "wsc-pml") == {}
+    locks.refuse_changed(last, "wsc-pml")
     flip(Path("data/made/b"))
     with pytest.raises(UserError, match="data/made: is not what dvc.lock says was made; `wscpml"):
-        locks.refuse_changed("second", "wsc-pml")
-    locks.refuse_changed("first", "wsc-pml")
+        locks.refuse_changed(last, "wsc-pml")
+    locks.refuse_changed(first, "wsc-pml")
 
     def second(_):
         raise AssertionError
@@ -64,7 +65,7 @@ def test_a_stage_refuses_inputs_that_are_not_what_was_made(project, params):
     with pytest.raises(SystemExit, match="data/made: is not what dvc.lock says"):
         stages.run(second, settings.load)
     project.run("dvc", "commit", "--force", "--quiet")
-    locks.refuse_changed("second", "wsc-pml")
+    locks.refuse_changed(last, "wsc-pml")
 
 
 def told(capsys, *options: str) -> str:

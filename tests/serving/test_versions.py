@@ -153,11 +153,19 @@ def test_files_are_compared_and_ids_that_look_like_numbers_stay_as_they_are(resu
 
 def test_what_is_not_in_the_cache_comes_from_the_remote_or_is_told(results, tmp_path, capsys):
     shutil.move(results.cache, tmp_path / "remote/files/md5")
-    text = failure("diff", "v1", "workspace")
-    assert text.startswith("v1: data/pseudo_labels.parquet (md5 ")
-    assert "is not in DVC's cache nor its remote; `dvc push` it where it was made" in text
-    remote = f"[core]\n    remote = there\n['remote \"there\"']\n    url = {tmp_path}/remote\n"
-    (results.path / ".dvc/config").write_text(remote)
+    config = results.path / ".dvc/config"
+    before = config.read_text()
+    empty, there = (
+        f"[core]\n    remote = there\n['remote \"there\"']\n    url = {tmp_path}/{name}\n"
+        for name in ("empty", "remote")
+    )
+    for text in (before, empty):
+        config.write_text(text)
+        line = failure("diff", "v1", "workspace")
+        assert line.startswith("v1: data/pseudo_labels.parquet (md5 ")
+        assert "is not in DVC's cache nor its remote; `dvc push` it where it was made" in line
+        assert capsys.readouterr().err == ""
+    config.write_text(there)
     assert told(capsys, "diff", "v1", "workspace")["flipped"] == 1
 
 

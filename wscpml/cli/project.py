@@ -11,6 +11,7 @@ import yaml
 
 from wscpml.errors import UserError
 from wscpml.pipeline_files import FILES, IN_WHEEL
+from wscpml.serving.locks import PIPELINES
 
 PACKAGE = Path(__file__).parents[1]
 PINNED = "requirements-wscpml.txt"
@@ -87,7 +88,7 @@ def _texts() -> dict[str, str]:
     source = packed if packed.is_dir() else PACKAGE.parent
     paths = [path for pattern in FILES for path in sorted(source.glob(pattern))]
     files = {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in paths}
-    for name in ("dvc.yaml", "models/dvc.yaml"):
+    for name in PIPELINES:
         files[name] = files[name].replace("python -m stages.", "python -m wscpml.stages.")
     files["dvc.yaml"], found = re.subn(
         r"(\n  identify:\n(?:    .*\n)*?    deps:\n)(?:      - .*\n)+",
@@ -100,9 +101,7 @@ def _texts() -> dict[str, str]:
 
 def _outputs(files: dict[str, str]) -> list[str]:
     stages = [
-        stage
-        for name in ("dvc.yaml", "models/dvc.yaml")
-        for stage in yaml.safe_load(files[name])["stages"].values()
+        stage for name in PIPELINES for stage in yaml.safe_load(files[name])["stages"].values()
     ]
     kinds = [stage.get(kind, []) for stage in stages for kind in ("outs", "metrics", "plots")]
     return [each if isinstance(each, str) else next(iter(each)) for kind in kinds for each in kind]

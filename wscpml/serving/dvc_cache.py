@@ -1,6 +1,7 @@
 """Files by DVC's hashes: from its cache, or else from its remote."""
 
 import json
+import logging
 import shutil
 import sqlite3
 from collections.abc import Iterable
@@ -40,6 +41,7 @@ class Cache:
         wanted = [HashInfo("md5", each) for each in hashes if not self.has(each)]
         if not wanted:
             return
+        logging.getLogger("dvc.data_cloud").setLevel(logging.ERROR)  # we tell what is missing
         try:
             self._repo.cloud.pull(wanted)
         except NoRemoteError:

@@ -6,6 +6,7 @@ what it is called. Here bytes are read.
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
@@ -15,9 +16,9 @@ from wscpml import artifacts
 from wscpml.errors import UserError
 from wscpml.serving.dvc_cache import DIRECTORY, Cache, digest
 
+PIPELINES = ("dvc.yaml", "models/dvc.yaml")
 LOCKS = ("dvc.lock", "models/dvc.lock")
-OF_WSC_PML = "models/dvc.yaml"  # its own stages
-PIPELINES = ("dvc.yaml", OF_WSC_PML)
+OWN_PIPELINE, OWN_LOCK = PIPELINES[1], LOCKS[1]  # of the stages that are WSC-PML's own
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
 
 
@@ -54,9 +55,8 @@ def described(stage: str) -> tuple[str, dict[str, Any]]:
     return "", {}
 
 
-def inputs(stage: str, method: str) -> dict[str, str]:
+def inputs(entry: Mapping[str, Any], method: str) -> dict[str, str]:
     """The hash of each output of other stages that a stage reads, by its path."""
-    _, entry = described(stage)
     deps = [each.replace("${method}", method) for each in entry.get("deps", [])]
     return {
         out: known
@@ -65,12 +65,12 @@ def inputs(stage: str, method: str) -> dict[str, str]:
     }
 
 
-def refuse_changed(stage: str, method: str) -> None:
+def refuse_changed(entry: Mapping[str, Any], method: str) -> None:
     """Stop a stage whose inputs are not what the stages before have made, to the byte.
 
     DVC enters what a stage has made into its lock before the next one begins.
     """
-    for path, known in inputs(stage, method).items():
+    for path, known in inputs(entry, method).items():
         if hash_of(Path(path)) not in (known, None):
             raise UserError(f"{path}: is not what {LOCKS[0]} says was made; {WAY_OUT}")
 

@@ -4,14 +4,17 @@
 """
 
 import os
+import platform
 import re
 import socket
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -72,7 +75,8 @@ LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
 READ_AGAIN = "try again"
 COMMAND = "python -m wscpml.serving.tracking"  # that opens MLflow's pages, everywhere
 RESULT = "wscpml.result"  # the tag with a result's identity
-MOST_WAITED = 300  # seconds for another process that uses the store
+PLACE = "wscpml.place"  # the tag that tells from where it was logged
+MOST_WAITED = 300  # seconds for another process that logs
 SECONDS_TO_ANSWER, SLOWEST = 10, 100_000  # of a server; bytes a second that it takes at least
 FAILURES = (
     MlflowException,
@@ -153,7 +157,8 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
     """Log a result as one run, and return the run's id, which is the one it has if it is there.
 
     Its model becomes the next version of the one that is registered under a name, if one is given.
-    What a process logged of the same result that was killed meanwhile is removed.
+    What a process logged of the same result that was killed meanwhile is removed. Where two
+    machines log it to one server at once, both get the run that was whole first.
     """
     model = None
     if result.model:
@@ -168,16 +173,17 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
             run = mlflow.start_run(
                 experiment_id=experiment_id,
                 run_name=result.name,
-                tags={RESULT: result.identity},
+                tags={RESULT: result.identity, PLACE: _place()},
             )
-            run_id = run.info.run_id
+            ours = run.info.run_id
             try:
                 with run:
-                    _log(result, model, run_id, run.info.start_time)
-            except BaseException:
-                with suppress(Exception):
-                    _remove(mlflow.get_run(run_id))  # no half runs
-                raise
+                    _log(result, model, ours, run.info.start_time)
+                run_id = _found_again(experiment_id, result.identity, ["FINISHED"]) or ours
+            finally:
+                if run_id != ours:  # no half run, and no second one of a result
+                    with suppress(Exception):
+                        _remove(mlflow.get_run(ours))
         if register_as and model:
             _register(run_id, register_as, result.tags.get(DESCRIPTION, ""))
     return run_id
@@ -210,7 +216,7 @@ def log_family(
             return found
         try:
             for each in (whole, *parts):
-                about = {RESULT: identity}
+                about = {RESULT: identity, PLACE: _place()}
                 if started:
                     about[MLFLOW_PARENT_RUN_ID] = started[0].info.run_id
                 run = client().create_run(experiment_id, tags=about, run_name=each.name)
@@ -229,23 +235,35 @@ def log_family(
 
 
 def _found_again(experiment_id: str, identity: str, ends: Sequence[str]) -> str | None:
-    """The newest run that a result was logged as whole, with one of these ends, if there is one.
+    """The run that a result was first logged as whole, with one of these ends, if there is one.
 
-    What else there is of it, its process never finished: that is removed.
+    What a process has begun of it and will not end is removed.
     """
     client = mlflow.MlflowClient()
     chosen = f"tags.`{RESULT}` = '{identity}'"
     runs = client.search_runs([experiment_id], chosen, max_results=MOST_RUNS)
     first = {run.info.run_id: run.data.tags.get(MLFLOW_PARENT_RUN_ID) for run in runs}
-    whole = [
-        run.info.run_id
+    whole = {
+        run.info.run_id: run.info.end_time
         for run in runs
         if first[run.info.run_id] is None and run.info.status in ends
-    ]
+    }
     for run in runs:
-        if (first[run.info.run_id] or run.info.run_id) not in whole:
+        if (first[run.info.run_id] or run.info.run_id) not in whole and not _may_go_on(run):
             _remove(run)
-    return whole[0] if whole else None
+    return min(whole, key=lambda each: (whole[each], each), default=None)
+
+
+def _may_go_on(run: Run) -> bool:
+    """Whether another machine may be logging a run right now, to a server that is shared."""
+    began = time.time() - run.info.start_time / 1000
+    elsewhere = run.data.tags.get(PLACE) != _place()
+    return elsewhere and began < MOST_WAITED and not store_uri().startswith(SQLITE)
+
+
+def _place() -> str:
+    """What tells this project on this machine from any other, and nothing else of it."""
+    return sha256(f"{platform.node()} {project_root()}".encode()).hexdigest()[:16]
 
 
 def _remove(run: Run) -> None:

@@ -23,11 +23,10 @@ from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
-from wscpml.serving.locks import LOCKS
+from wscpml.serving.locks import LOCKS, OWN_LOCK
 
 TABLE = "data/pseudo_labels.parquet"
-OWN_STAGES = "models/dvc.lock"  # of WSC-PML alone
-OF_WSC_PML = "models/wsc-pml/"  # which its stages make, empty files for any other method
+MADE = "models/wsc-pml/"  # which its stages make, empty files for any other method
 CODE = "metrics/code.json"
 SETTINGS = "metrics/settings.json"  # those that count
 WORKSPACE, RUN = "workspace", "run:"
@@ -63,7 +62,7 @@ def locked(locks: Mapping[str, Any]) -> Locked:
     stages.pop(LAST, None)
     params = [stage.get("params", {}).get(SETTINGS, {}) for stage in stages.values()]
     if any(each.get("method") == "wsc-pml" for each in params):
-        stages |= locks.get(OWN_STAGES, {}).get("stages", {})
+        stages |= locks.get(OWN_LOCK, {}).get("stages", {})
     outs = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
     settings: dict[str, Any] = {}
     code: dict[str, str] = {}
@@ -74,7 +73,7 @@ def locked(locks: Mapping[str, Any]) -> Locked:
         code |= {name: str(each) for name, each in params_of.get(CODE, {}).items()}
         for dep in stage.get("deps", []):
             path = f"{dep['path']}/"
-            made = path.startswith(OF_WSC_PML) or any(f"{out}/".startswith(path) for out in outs)
+            made = path.startswith(MADE) or any(f"{out}/".startswith(path) for out in outs)
             if not made and path.startswith(("data/", "models/")):
                 data[dep["path"]] = dep["md5"]
     return Locked(outs, settings, data, code)
