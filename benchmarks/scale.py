@@ -1,7 +1,7 @@
 """What size costs: processor time and memory against rows, labels, features and candidates.
 
-`python -m benchmarks.scale [--quick] [--json FILE]` makes data whose labels follow from features,
-with false candidates among them, and measures in a process of its own for each case:
+`python -m benchmarks.scale [--quick] [--only CELL] [--json FILE]` makes data whose labels follow
+from features, with false candidates among them, and measures in a process of its own for each case:
 
     fit        `WSCPML.fit` against n, q, d and candidates a row, and the exponents of its growth
     lr, rf     cleanlab on the same data: out-of-fold logistic regression, or a forest, its scores
@@ -12,7 +12,8 @@ with false candidates among them, and measures in a process of its own for each 
                scheduler and client over the network, and how far confidences are from local ones
 
 Memory is that of the process at its peak: its own, and what it has mapped of files. What FILE has
-is not measured again, so a run that was stopped goes on. `--quick`: small problems, no cluster.
+is not measured again, so a run that was stopped goes on. `--quick`: small problems, no cluster;
+`--only CELL`: the lines that begin with it, such as 50000x64x200.dask.
 """
 
 import argparse
@@ -377,6 +378,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small problems")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here too")
     parser.add_argument("--most", type=int, metavar="N", help="leave out problems of more rows")
+    parser.add_argument("--only", metavar="CELL", help="just what begins so: 50000x64x200.dask")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -389,6 +391,8 @@ def main() -> None:
     for problem, names in cases(options.quick):
         if options.most is not None and problem.n > options.most:
             continue
+        if options.only:
+            names = tuple(each for each in names if f"{problem.title}.{each}".startswith(options.only))
         for figures in measure(problem, names, found):
             found |= figures
             if options.json:

@@ -281,8 +281,11 @@ def _calibrated(scores: Array, Y: Array, F: Array, width: int) -> tuple[Array, f
     By the hybrid loss and Newton's method; a weak pull to 0 keeps all finite. One rising curve for
     all labels keeps the order in which the scores rank them.
     """
-    cut = np.clip((scores + 1) * (BINS / 3), 0, BINS - 1).astype(int).ravel()  # -1 ... 2
-    on, off = (np.bincount(cut, weights.ravel(), BINS) for weights in (F, 1 - Y))
+    on, off = np.zeros((2, BINS))
+    for rows in row_blocks(len(scores), ROWS_AT_ONCE):
+        cut = np.clip((scores[rows] + 1) * (BINS / 3), 0, BINS - 1).astype(int)  # -1 ... 2
+        np.add.at(on, cut, F[rows])
+        np.add.at(off, cut, 1 - Y[rows])
     middles = (np.arange(BINS) + 0.5) * (3 / BINS) - 1
     curves = [np.tanh(gain * (middles - place)) for place, gain in BENDS[:width]]
     basis = np.column_stack([*curves, np.ones(BINS)])
