@@ -21,6 +21,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -196,24 +197,32 @@ def in_fork(
     if not process:
         _be_stage(place, stage, its, die_at, room, env)
     os.close(its)
-    status = None
-    with os.fdopen(ours, "rb") as said:
-        while die_after is not None and status is None and time.monotonic() < start + die_after:
-            time.sleep(0.002)
-            ended, found = os.waitpid(process, os.WNOHANG)
-            status = found if ended else None
-        if status is None:
-            if die_after is not None:
-                with suppress(ProcessLookupError):  # it has no group of its own yet
-                    os.killpg(process, signal.SIGKILL)
-                os.kill(process, signal.SIGKILL)
-            text = said.read().decode(errors="replace")
-            _, status = os.waitpid(process, 0)
-        else:
-            text = said.read().decode(errors="replace")
-    text, _, count = text.partition("\0")
+    with os.fdopen(ours, "rb") as said, killed_after(die_after, process):
+        text, _, count = said.read().decode(errors="replace").partition("\0")
+    _, status = os.waitpid(process, 0)
     seconds = time.monotonic() - start
     return Ended(os.waitstatus_to_exitcode(status), text, seconds, int(count or 0))
+
+
+@contextmanager
+def killed_after(seconds: float | None, process: int) -> Iterator[None]:
+    """Kill a process and its group after so many seconds of a block, should it last so long."""
+
+    def kill() -> None:
+        with suppress(ProcessLookupError):  # it has no group of its own yet
+            os.killpg(process, signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
+
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _be_stage(
@@ -364,11 +373,8 @@ def study(place: Place) -> list[Attempt]:
             alone.update(found())
             place.files = place.listed()
             forget()
-        process = place.start(*command)
         moment = rng.uniform(0.5, longest[0])
-        time.sleep(moment)
-        kill_all(process) if k % 2 else process.kill()
-        process.communicate()
+        cut_off(place, command, moment, alone=k % 2 == 0)
         code, err = place.run(*command, check=False)
         runs, left = place.runs(), place.listed() - place.files
         each = len(CELLS["methods"]) * (1 + int(CELLS["folds"]))
@@ -380,15 +386,18 @@ def study(place: Place) -> list[Attempt]:
     return [partial(attempt, k) for k in range(10)]
 
 
-def kill_all(process: "subprocess.Popen[str]") -> None:
-    """Kill a process and all that it started."""
+def cut_off(place: Place, command: Sequence[str], moment: float, alone: bool) -> None:
+    """Kill a command after so many seconds, alone or with all that it started."""
     import psutil
 
+    process = place.start(*command)
+    time.sleep(moment)
     with suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(process.pid).children(recursive=True):
+        for child in [] if alone else psutil.Process(process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 child.kill()
     process.kill()
+    process.communicate()
 
 
 def repro(place: Place) -> list[Attempt]:
@@ -398,11 +407,8 @@ def repro(place: Place) -> list[Attempt]:
     def attempt(k: int, rng: random.Random) -> str:
         if not longest:
             longest.append(seconds(lambda: place.run("dvc", "repro", "--force")))
-        process = place.start("dvc", "repro", "--force")
         moment = rng.uniform(1, longest[0])
-        time.sleep(moment)
-        kill_all(process) if k % 2 else process.kill()
-        process.communicate()
+        cut_off(place, ("dvc", "repro", "--force"), moment, alone=k % 2 == 0)
         code, err = place.run("dvc", "repro", check=False)
         wrong = place.what_is_wrong()
         return f"at {moment:.1f} s: {err[-300:]}{wrong}" if code or wrong else ""
@@ -460,14 +466,8 @@ def server(place: Place) -> list[Attempt]:
             place.undisturbed["track server"] = ended
         sql("UPDATE runs SET lifecycle_stage = 'deleted'")
         moment = rng.uniform(0, place.undisturbed["track server"].seconds)
-        process = running[0]
-        killer = os.fork()
-        if not killer:
-            time.sleep(moment)
-            os.killpg(process.pid, signal.SIGKILL)
-            os._exit(0)
-        ended = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
-        os.waitpid(killer, 0)
+        with killed_after(moment, running[0].pid):
+            ended = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
         kill()
         start()
         again = in_fork(place, "track", MLFLOW_TRACKING_URI=address)
