@@ -8,6 +8,7 @@ MLflow's pages show, opened in Chromium, into docs/images/mlflow.
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,7 @@ DATASET = {
     "min_count": 5,
 }
 LABELS = {name.lower(): place for place, name in enumerate(WORDS)}
+PROJECT = Path(tempfile.gettempdir(), "songs")  # for the story alone: MLflow's pages show its path
 PAGE = ROOT / "docs/how-to/versions.md"
 IMAGES = ROOT / "docs/images/mlflow"
 OLD, NEW = f"songs-{FIRST}", f"songs-{ALL}"
@@ -178,15 +180,17 @@ def pictures(address: str, runs: list[str], folder: Path) -> None:
 
 def main() -> None:
     """Play the story, and bring page and pictures up to date."""
-    with tempfile.TemporaryDirectory() as directory:
-        project = Path(directory)
-        env = run.copied(project)
-        runs = play(project, env)
+    PROJECT.mkdir()
+    try:
+        env = run.copied(PROJECT) | {"LOGNAME": "docs"}
+        runs = play(PROJECT, env)
         command = ["wscpml", "diff", OLD, NEW]
-        told = subprocess.run(command, cwd=project, env=env, check=True, stdout=subprocess.PIPE)
+        told = subprocess.run(command, cwd=PROJECT, env=env, check=True, stdout=subprocess.PIPE)
         PAGE.write_text(TOLD.sub(lambda _: told.stdout.decode(), PAGE.read_text(), 1))
-        with served(project, env) as address:
+        with served(PROJECT, env) as address:
             pictures(address, runs, IMAGES)
+    finally:
+        shutil.rmtree(PROJECT)
 
 
 if __name__ == "__main__":

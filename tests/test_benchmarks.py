@@ -1,5 +1,6 @@
 import json
 import mmap
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +53,25 @@ def test_the_pipeline_benchmark_accounts_for_all_of_each_stage(quick, monkeypatc
         assert min(parts) >= 0
         assert stage in printed
         assert figures[f"{stage}.wall"] == pytest.approx(sum(parts))
+
+
+def test_the_pipeline_benchmark_compares_a_repro_of_nothing_with_status(tmp_path):
+    seconds = pipeline.fastest([sys.executable, "-c", "sum(range(10**6))"], tmp_path, times=2)
+    assert min(seconds.values()) > 0
+    parts = ("wall", "method", "files", "start_up")
+    figures = dict.fromkeys((f"{each}.{part}" for each in pipeline.STAGES for part in parts), 1.0)
+    assert "dvc status" not in pipeline.table(figures)
+    figures["dvc_repro.wall"] = 50.0
+    for kind, repro, status in (("wall", 3.0, 2.0), ("processor", 1.0, 0.8)):
+        figures[f"dvc_repro_no_op.{kind}"] = repro
+        figures[f"dvc_status.{kind}"] = status
+        figures[f"dvc_repro_no_op.to_status.{kind}"] = repro / status
+    assert pipeline.table(figures).splitlines()[-4:] == [
+        "dvc repro, all to do         50.00 s",
+        "dvc repro, nothing to do      3.00 s, 1.00 s of a processor",
+        "dvc status                    2.00 s, 0.80 s of a processor",
+        "the last but one is 1.50 and 1.25 x the last",
+    ]
 
 
 def test_the_readers_benchmark_compares_every_format(quick, monkeypatch, capsys):
