@@ -52,7 +52,7 @@ BARS = {  # lowest and highest
 }
 DENSITIES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 FEW, MANY = 2, 8  # iterations, whose difference leaves out what happens once
-STATUS = Path("/proc/self/status")
+STATUS = "/proc/{}/status"
 CANDIDATES = 5  # of each row, where memory is measured
 
 Problem = tuple[Array, Array, Array]
@@ -156,9 +156,10 @@ def pairs(n: int, d: int, q: int, turns: int) -> Figures:
     yield "pairs.cross_at", np.exp(np.interp(0, np.log(falling), np.log(DENSITIES[::-1])))
 
 
-def status(name: str) -> int:
-    """A figure of this process's memory in bytes."""
-    found = next(line for line in STATUS.read_text().splitlines() if line.startswith(name + ":"))
+def status(name: str, process: int | str = "self") -> int:
+    """A figure of a process's memory in bytes."""
+    lines = Path(STATUS.format(process)).read_text().splitlines()
+    found = next(line for line in lines if line.startswith(name + ":"))
     return int(found.split()[1]) * 1024
 
 
@@ -207,7 +208,7 @@ CHILDREN = {"million_rows": million_rows, "memory_map": memory_map}
 
 def in_child(name: str, n: int) -> Figures:
     """What one of `CHILDREN` finds in a process of its own."""
-    if not STATUS.exists():
+    if not Path(STATUS.format("self")).exists():
         return
     command = [sys.executable, "-m", "benchmarks.engine", "--child", name, str(n)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)

@@ -1,19 +1,22 @@
 """What size costs: processor time and memory against rows, labels, features and candidates.
 
-`python -m benchmarks.scale [--quick] [--only CELL] [--json FILE]` makes data whose labels follow
-from features, with false candidates among them, and measures in a process of its own for each case:
+`python -m benchmarks.scale [--quick] [--only CELL ...] [--json FILE]` makes data whose labels
+follow from features, with false candidates among them, and measures in a process of its own for
+each case:
 
     fit        `WSCPML.fit` against n, q, d and candidates a row, and the exponents of its growth
     lr, rf     cleanlab on the same data: out-of-fold logistic regression, or a forest, its scores
                and its filter; and how well each tells the false candidates (ROC AUC)
     clean      `wscpml clean` on a Parquet file, with page and model; the last has a million rows
     predict    `wscpml predict`: rows for each second of processor time
+    repro      `dvc repro` of a copy of this project on that file, all its stages; memory is that of
+               the stage that takes most
     dask       the same fit on 1, 2 and 4 workers of a Dask cluster on this machine, what reaches
                scheduler and client over the network, and how far confidences are from local ones
 
 Memory is that of the process at its peak: its own, and what it has mapped of files. What FILE has
 is not measured again, so a run that was stopped goes on. `--quick`: small problems, no cluster;
-`--only CELL`: the lines that begin with it, such as 50000x64x200.dask.
+`--only CELL ...`: the lines that begin so, such as 50000x64x200.dask.
 """
 
 import argparse
@@ -27,16 +30,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
+import yaml
 from scipy import sparse
 
-from benchmarks import ROOT
+from benchmarks import ROOT, copy_project
 from benchmarks.engine import status
 from wscpml.arrays import Array, row_blocks
 from wscpml.devices import one_blas_thread
@@ -271,12 +276,53 @@ def predict(directory: Path) -> Figures:
     return figures | {"rows_per_second": rows / figures["seconds"]}
 
 
+def below(process: int) -> Iterator[int]:
+    """All processes that a process has started, and those that these have."""
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            yield child
+            yield from below(child)
+
+
+def repro(directory: Path) -> Figures:
+    """The pipeline on the same file."""
+    from pandas import read_parquet
+
+    project = directory / "project"
+    shutil.rmtree(project, ignore_errors=True)
+    copy_project(project)
+    (project / "data/own").mkdir(parents=True, exist_ok=True)
+    shutil.copy(directory / "items.parquet", project / "data/own")
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    params["dataset"] |= {"name": None, "features": "data/own/items.parquet"}
+    params["dataset"] |= {"id": "item", "tags": "tags", "separator": ";"}
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    subprocess.run(["git", "init", "--quiet"], cwd=project, check=True)
+    peaks = {"RssAnon": 0, "RssFile": 0}
+    before, start = processor(), time.perf_counter()
+    command = [sys.executable, "-m", "dvc", "repro", "--quiet"]
+    with subprocess.Popen(command, cwd=project, env=os.environ | {"PYTHONPATH": "."}) as running:
+        while running.poll() is None:
+            with suppress(OSError, StopIteration):  # one has ended
+                for process, name in product(below(running.pid), peaks):
+                    peaks[name] = max(peaks[name], status(name, process))
+            time.sleep(0.1)
+    if running.returncode:
+        sys.exit("dvc repro failed")
+    figures = {"seconds": processor() - before, "wall": time.perf_counter() - start}
+    figures |= {"own_gb": peaks["RssAnon"] / 1e9, "mapped_gb": peaks["RssFile"] / 1e9}
+    found = read_parquet(project / "data/pseudo_labels.parquet", columns=["label_confidence"])
+    *_, true = read(directory)
+    return figures | {"auc": auc(true, found.label_confidence.to_numpy())}
+
+
 CHILDREN: dict[str, Callable[[Path], Figures]] = {
     "fit": fit,
     "lr": peer("lr"),
     "rf": peer("rf"),
     "clean": clean,
     "predict": predict,
+    "repro": repro,
     **{f"dask{workers}": dask(workers) for workers in WORKERS},
 }
 
@@ -312,12 +358,12 @@ def cases(quick: bool) -> Iterator[tuple[Problem, tuple[str, ...]]]:
     if quick:
         want(base, "fit", "lr", "rf", "clean", "predict")
     else:
-        want(LARGE, "fit")
+        want(LARGE, "fit", "repro")
         want(base, *(f"dask{workers}" for workers in WORKERS))
         want(replace(base, n=2 * base.n), "dask2")
         want(BESIDE, "fit", "lr", "rf")
         want(LONG, "fit", "clean", "predict")
-        want(MILLION, "clean", "predict")
+        want(MILLION, "clean", "predict", "repro")
     yield from sorted(wanted.items(), key=lambda each: each[0].n * each[0].q)
 
 
@@ -378,7 +424,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small problems")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here too")
     parser.add_argument("--most", type=int, metavar="N", help="leave out problems of more rows")
-    parser.add_argument("--only", metavar="CELL", help="just what begins so: 50000x64x200.dask")
+    parser.add_argument(
+        "--only", nargs="+", metavar="CELL", default=[""], help="just what begins so"
+    )
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -391,8 +439,8 @@ def main() -> None:
     for problem, names in cases(options.quick):
         if options.most is not None and problem.n > options.most:
             continue
-        if options.only:
-            names = tuple(each for each in names if f"{problem.title}.{each}".startswith(options.only))
+        title, only = problem.title, tuple(options.only)
+        names = tuple(name for name in names if f"{title}.{name}".startswith(only))
         for figures in measure(problem, names, found):
             found |= figures
             if options.json:

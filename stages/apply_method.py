@@ -73,11 +73,11 @@ def from_stages() -> Applied:
     columns = {}
     for name in ("B", "pi", "F"):
         whole = inputs.of_candidates(table[name], candidates)
-        columns[name] = whole[known == 1].astype(table[name].dtype)
+        columns[name] = inputs.at_candidates(whole, known).astype(table[name].to_numpy().dtype)
     columns["label_confidence"] = artifacts.read(MADE / "label_confidence.npy")
     if isinstance(model.head, Ridge):
         left_out = artifacts.read(MADE / "classifier/leave_one_out.npy")
-        columns["leave_one_out"] = left_out[known == 1]
+        columns["leave_one_out"] = left_out
     pseudo_labels = inputs.candidate_table(known, **columns, decided=decided.words(known))
     return Applied(
         pseudo_labels,
@@ -107,7 +107,9 @@ def fitted_here(settings: Settings) -> Applied:
     course = {"iteration": range(1, len(fitted.objective_) + 1), "objective": fitted.objective_}
     return Applied(
         inputs.candidate_table(
-            known, F=fitted.pseudo_labels_[known == 1], decided=decided.words(known)
+            known,
+            F=inputs.at_candidates(fitted.pseudo_labels_, known),
+            decided=decided.words(known),
         ),
         probabilities,
         labels if kind.OWN_RULE else None,

@@ -8,14 +8,15 @@ from . import inputs, run
 
 
 def build_confidence(settings: Settings) -> None:
-    """Write data/weak_supervision.npy: B for the training rows."""
+    """Write data/weak_supervision.npy: B of each candidate of the training rows, row by row."""
+    candidates = inputs.candidates("train")
     B = weak_supervision.build(
         inputs.scaled_features(),
-        inputs.candidates("train"),
+        candidates,
         **artifacts.read("data/prototypes/prototypes.npz"),
         theta=settings.weak_supervision.theta,
     )
-    artifacts.write("data/weak_supervision.npy", B)
+    artifacts.write("data/weak_supervision.npy", inputs.at_candidates(B, candidates))
 
 
 if __name__ == "__main__":

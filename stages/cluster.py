@@ -14,7 +14,11 @@ def cluster(settings: Settings) -> None:
     candidates = inputs.candidates("train")
     B = artifacts.read("data/weak_supervision.npy")
     found = composition.cluster(
-        inputs.scaled_features(), candidates, B, settings.clustering, settings.device
+        inputs.scaled_features(),
+        candidates,
+        inputs.of_candidates(B, candidates),
+        settings.clustering,
+        settings.device,
     )
     if not found.converged:
         print(
@@ -23,7 +27,7 @@ def cluster(settings: Settings) -> None:
             file=sys.stderr,
         )
     table = inputs.candidate_table(
-        candidates, B=B[candidates == 1], pi=found.memberships.data, F=found.pseudo_labels.data
+        candidates, B=B, pi=found.memberships.data, F=found.pseudo_labels.data
     )
     artifacts.write("models/wsc-pml/pseudo_labels.parquet", table)
     artifacts.write("models/wsc-pml/cluster_prototypes.npy", found.prototypes)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from wscpml import artifacts
 from wscpml.algorithm import composition, features, prototypes
-from wscpml.arrays import Array, known_rows
+from wscpml.arrays import Array, Matrix, known_rows, values_at
 from wscpml.evaluation import figures, metrics
 from wscpml.quality import audit, evidence, issues, judging
 from wscpml.quality.decisions import Decided
@@ -38,7 +38,7 @@ def evaluate(settings: Settings) -> None:
         artifacts.read(f"metrics/{name}.csv") for name in ("iterations", "training")
     )
     undecided = (pseudo_labels.decided == "").to_numpy()  # what a person decided is not found by us
-    true = inputs.truth("train")[candidates == 1][undecided]
+    true = inputs.truth_of(candidates)[undecided]
 
     measured: dict[str, Any] = metrics.evaluate(truth, scores.to_numpy(), labels.to_numpy())
     told = pseudo_labels.drop(columns=["instance", "label", "decided"])
@@ -90,9 +90,10 @@ def predicted_labels(scores: pd.DataFrame, threshold: float) -> pd.DataFrame:
     return by_rule[scores.columns]
 
 
-def of_decisions(settings: Settings, decided: Decided, candidates: Array) -> dict[str, Any]:
+def of_decisions(settings: Settings, decided: Decided, candidates: Matrix) -> dict[str, Any]:
     """How many pairs of the training rows are decided, and how far we agreed before they were."""
-    added = int((candidates[decided.row, decided.label] == 0)[decided.true].sum())
+    known = values_at(candidates, decided.row, decided.label)
+    added = int((known == 0)[decided.true].sum())
     counts = {"count": len(decided.row), "true": int(decided.true.sum()), "added": added}
     if settings.has_stages:
         counts["agreement"] = artifacts.read(MADE / "noise.json")["agreement"]
@@ -107,7 +108,7 @@ def of_labels(settings: Settings, audited: audit.Audit) -> dict[str, float | Non
     summary = audit.summary(audited)
     found: dict[str, float | None] = {"tags": summary.tags}
     if summary.decided:
-        tagged = audited.candidates[audited.decided.row, audited.decided.label] == 1
+        tagged = values_at(audited.candidates, audited.decided.row, audited.decided.label) == 1
         found["decided_share"] = int(tagged.sum()) / max(summary.tags, 1)
     if settings.has_stages:
         found["suspicious"] = summary.suspicious
@@ -126,7 +127,7 @@ def of_printed_labels(truth: Array, threshold: float) -> dict[str, float | None]
 
 
 def audit_of(
-    settings: Settings, candidates: Array, quantities: dict[str, Array], decided: Decided
+    settings: Settings, candidates: Matrix, quantities: dict[str, Array], decided: Decided
 ) -> audit.Audit:
     """The audit of the training rows, by the label confidence of their candidates, or else by F."""
     judged = "label_confidence" in quantities
@@ -166,14 +167,14 @@ def audit_of(
     )
 
 
-def evidence_of_stages(listed: Array) -> Evidence:
+def evidence_of_stages(listed: Matrix) -> Evidence:
     """The prototypes of the clustering, among the features that it saw."""
     feature_map = load(MADE / "classifier").feature_map
     scaled = composition.scaled_by(feature_map, inputs.raw_features("train"))
     return evidence.gather(scaled, artifacts.read(MADE / "cluster_prototypes.npy"), listed)
 
 
-def evidence_by(weights: Array, listed: Array) -> Evidence:
+def evidence_by(weights: Matrix, listed: Matrix) -> Evidence:
     """For a method without prototypes, the centres of the labels by their weights."""
     X = inputs.raw_features("train")
     scaled = composition.scaled_by(features.fit_scaling(X, "quantile"), X)

@@ -1,7 +1,9 @@
 """Make candidates of the truth, unless the data set brings its own."""
 
+from scipy import sparse
+
 from wscpml import artifacts
-from wscpml.arrays import Array
+from wscpml.arrays import Array, pack
 from wscpml.datasets import noise
 from wscpml.randomness import stream
 from wscpml.settings import Settings
@@ -10,13 +12,15 @@ from . import inputs, run
 
 
 def inject_noise(settings: Settings) -> None:
-    """Write data/candidates.npy, for all rows: noise comes before the folds."""
+    """Write data/candidates.npz, for all rows: noise comes before the folds."""
     truth, candidates = inputs.given("truth"), inputs.given("candidates")
     if candidates is None:
         assert truth is not None  # a data set brings at least one of them
         candidates = noisy(truth, settings)
+    elif sparse.issparse(candidates):
+        candidates = candidates.sorted_indices()
     reached = {} if truth is None else noise.summary(truth, candidates)
-    artifacts.write("data/candidates.npy", candidates)
+    artifacts.write("data/candidates.npz", pack("candidates", candidates))
     artifacts.write("metrics/noise.json", reached)
     if reached:
         print(

@@ -9,7 +9,7 @@ from scipy import sparse
 from wscpml import artifacts
 from wscpml.algorithm.composition import TrainingRows
 from wscpml.algorithm.features import FeatureMap
-from wscpml.arrays import Array, Matrix, Rows
+from wscpml.arrays import Array, Matrix, Rows, row_blocks, unpack, values_at
 from wscpml.blocks import Engine
 from wscpml.datasets.encoding import Encoding
 from wscpml.errors import UserError
@@ -19,13 +19,14 @@ from wscpml.quality.decisions import Decided
 if TYPE_CHECKING:
     import pandas as pd
 
+ROWS_AT_ONCE = 100_000  # of a table, which are compared
 
-def given(name: str) -> Array | None:
+
+def given(name: str) -> Matrix | None:
     """The `truth`, the `candidates` or the `votes` that the data set brings, for all rows."""
     if name not in artifacts.read("data/prepared/names.json")["given"]:
         return None
-    labels: Array = artifacts.read(f"data/prepared/{name}.npy")
-    return labels
+    return artifacts.read_matrix("data/prepared", name)
 
 
 def rows(side: str) -> Array:
@@ -66,10 +67,9 @@ def scaled_features() -> Matrix:
     return artifacts.read_matrix("data/scaled", "features")
 
 
-def candidates(side: str) -> Array:
-    """Candidate labels of the rows."""
-    labels: Array = artifacts.read("data/candidates.npy")[rows(side)]
-    return labels
+def candidates(side: str) -> Matrix:
+    """Candidate labels of the rows, sparse where there are very many."""
+    return unpack("candidates", artifacts.read("data/candidates.npz"))[rows(side)]
 
 
 def votes(side: str) -> Array | None:
@@ -82,6 +82,13 @@ def truth(side: str) -> Array:
     """True labels of the rows; -1 where the data set has none."""
     labels = given("truth")
     return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]
+
+
+def truth_of(candidates: Matrix) -> Array:
+    """Whether each candidate of the training rows is true, row by row; -1 where it is not known."""
+    if given("truth") is None:
+        return np.full(int(candidates.sum()), -1)
+    return at_candidates(truth("train"), candidates)
 
 
 def decided() -> Decided:
@@ -97,7 +104,10 @@ def pseudo_labels(path: str | Path, candidates: Array) -> "pd.DataFrame":
     """A table of pseudo-labels, a row for each candidate of the training rows, in their order."""
     table = artifacts.read(path)
     expected = candidate_table(candidates)
-    if not table[["instance", "label"]].astype(str).equals(expected.astype(str)):
+    if len(table) != len(expected) or not all(
+        table[["instance", "label"]][some].astype(str).equals(expected[some].astype(str))
+        for some in row_blocks(len(table), ROWS_AT_ONCE)
+    ):
         raise UserError(
             f"{path}: its rows are not the candidates of the training rows; "
             "`dvc checkout` gets it back, `dvc repro` makes it anew"
@@ -105,14 +115,26 @@ def pseudo_labels(path: str | Path, candidates: Array) -> "pd.DataFrame":
     return table
 
 
-def of_candidates(values: Any, candidates: Array) -> Array:
-    """Values of the candidates of the training rows, row by row, as ``(n, q)`` with 0 elsewhere."""
+def of_candidates(values: Any, candidates: Matrix) -> Matrix:
+    """Values of the candidates of the training rows, row by row, as ``(n, q)`` with 0 elsewhere.
+
+    Of sparse candidates they are sparse too, and 0 among them is stored.
+    """
+    if sparse.issparse(candidates):
+        whole = sparse.csr_array(candidates, dtype=np.float64)
+        whole.data[:] = values
+        return whole
     whole = np.zeros(candidates.shape)
     whole[candidates == 1] = values
     return whole
 
 
-def candidate_table(candidates: Array, **columns: Array) -> "pd.DataFrame":
+def at_candidates(values: Matrix, candidates: Matrix) -> Array:
+    """The values ``(n, q)`` of the candidates alone, row by row."""
+    return values_at(values, *np.nonzero(candidates))
+
+
+def candidate_table(candidates: Matrix, **columns: Array) -> "pd.DataFrame":
     """Instance and label of each candidate of the training rows, row by row, and more of it."""
     from wscpml.datasets.candidate_table import candidate_table
 

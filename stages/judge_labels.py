@@ -40,7 +40,8 @@ def judge_labels(settings: Settings) -> None:
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
     if before:
         noise["agreement"] = decided.agreement(candidates, before.label_confidence)
-    artifacts.write("models/wsc-pml/label_confidence.npy", judged.label_confidence[known == 1])
+    confidence = inputs.at_candidates(judged.label_confidence, known)
+    artifacts.write("models/wsc-pml/label_confidence.npy", confidence)
     missing = np.zeros((0, len(names))) if judged.missing is None else judged.missing
     artifacts.write("models/wsc-pml/missing.npy", missing)
     artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, known))

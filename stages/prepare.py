@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from wscpml import artifacts
-from wscpml.arrays import Array, to_dense
+from wscpml.arrays import Array
 from wscpml.datasets import files, own, splits
-from wscpml.datasets.dataset import check
+from wscpml.datasets.dataset import check, lean
 from wscpml.datasets.registry import REGISTRY
 from wscpml.errors import UserError, readable
 from wscpml.randomness import stream
@@ -45,8 +45,9 @@ def prepare(settings: Settings) -> None:
         "names.json": names,
         **shown,
         **artifacts.matrix_file("features", data.compact_features),
-        **{f"{name}.npy": to_dense(labels) for name, labels in given.items()},
     }
+    for name, labels in given.items():
+        contents |= artifacts.matrix_file(name, lean(labels))
     if data.encoding and data.raw is not None:
         contents |= data.encoding.to_files() | {"raw.parquet": data.raw[:EXAMPLES]}
     n = len(data.instance_ids)

@@ -9,6 +9,7 @@ import sys
 from wscpml import artifacts
 from wscpml.arrays import Array
 from wscpml.cli import INTERRUPTED
+from wscpml.datasets.dataset import in_full
 from wscpml.datasets.files import OWN
 from wscpml.errors import UserError
 from wscpml.quality import judging
@@ -35,7 +36,8 @@ def session(settings: Settings) -> Session:
     """
     if not settings.has_stages:
         raise UserError(f"method: {settings.method} judges no labels; a review needs wsc-pml")
-    names, candidates = artifacts.read("data/prepared/names.json"), inputs.candidates("train")
+    names = artifacts.read("data/prepared/names.json")
+    candidates = in_full(inputs.candidates("train"), "data/candidates.npz")
     rows, X, trained = (
         inputs.training_rows(),
         inputs.raw_features("train"),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,8 @@ def track(settings: Settings) -> None:
     table = artifacts.read(versions.TABLE)
     head = versions.git("rev-parse", "--short", "HEAD")
     before = versions.locked_at(head) if head else None
-    difference = since(head, table, found) if head else None
+    ours = diff.candidates(table, versions.TABLE)
+    difference = since(head, ours, found) if head else None
 
     measured = flat(artifacts.read("metrics/evaluation.json"))
     measured |= flat({"candidates": artifacts.read("metrics/noise.json")})
@@ -107,9 +109,9 @@ def track(settings: Settings) -> None:
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(found, before, settings.tracking.experiment)
-        | {tracking.DESCRIPTION: description(settings, table, difference, head)},
+        | {tracking.DESCRIPTION: description(settings, ours, difference, head)},
         files=[Path(name) for name in copied(files, found)],
-        tables={f"{SHOWN}/pseudo_labels.json": shown(table, difference)},
+        tables={f"{SHOWN}/pseudo_labels.json": shown(ours, difference)},
         texts=told(difference) if difference else {},
         model=made / "classifier" if own else None,
         example=artifacts.read(RAW) if RAW.exists() else to_dense(features[:2]),
@@ -164,10 +166,9 @@ def named_files(settings: Settings) -> list[str]:
 
 
 def description(
-    settings: Settings, table: pd.DataFrame, difference: diff.Difference | None, head: str | None
+    settings: Settings, ours: pd.DataFrame, difference: diff.Difference | None, head: str | None
 ) -> str:
     """What the run's page begins with, in Markdown."""
-    ours = diff.candidates(table, versions.TABLE)
     low = int((ours.confidence < EVEN_ODDS).sum())
     lines = [
         f"`{settings.method}` on {settings.dataset.title}: {len(ours)} tags of "
@@ -183,13 +184,13 @@ def description(
     return "\n\n".join(lines)
 
 
-def since(head: str, table: pd.DataFrame, found: Locked) -> diff.Difference | None:
+def since(head: str, ours: pd.DataFrame, found: Locked) -> diff.Difference | None:
     """What changed since the last commit, if that is known; says so to people."""
     try:
         old = versions.committed(head, Cache(), remote=False)
         new = diff.Version(
             versions.WORKSPACE,
-            diff.candidates(table, versions.TABLE),
+            ours,
             found.settings,
             found.data,
             found.code,
@@ -217,19 +218,18 @@ def told(difference: diff.Difference) -> dict[str, str]:
     }
 
 
-def shown(table: pd.DataFrame, difference: diff.Difference | None) -> pd.DataFrame:
+def shown(ours: pd.DataFrame, difference: diff.Difference | None) -> pd.DataFrame:
     """The pseudo-labels for MLflow's pages: those that flipped, then the most suspicious."""
-    ours = diff.candidates(table, versions.TABLE)
-    ours["decision"] = np.where(ours.confidence >= EVEN_ODDS, "keep", "drop")
-    ours["change"] = ""
+    change: Any = np.full(len(ours), "", object)
     if difference:
         changed = difference.changes.set_index(diff.PAIR).change
         every = pd.MultiIndex.from_frame(ours[diff.PAIR])
-        ours["change"] = changed.reindex(every).fillna("").to_numpy()
-    flipped = ours.change.isin(diff.FLIPS)
-    order = np.lexsort((ours.confidence, ~flipped))[:MOST_ROWS]
+        change = changed.reindex(every).fillna("").to_numpy()
+    order = np.lexsort((ours.confidence, ~np.isin(change, diff.FLIPS)))[:MOST_ROWS]
+    first = ours.iloc[order].assign(change=change[order])
+    first["decision"] = np.where(first.confidence >= EVEN_ODDS, "keep", "drop")
     columns = [*diff.PAIR, "change", "decision", "confidence", "decided"]
-    return ours[columns].iloc[order].round({"confidence": 4}).reset_index(drop=True)
+    return first[columns].round({"confidence": 4}).reset_index(drop=True)
 
 
 def run_name(

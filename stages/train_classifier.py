@@ -1,5 +1,6 @@
 """Train the classifier on the pseudo-labels, or on the label confidences."""
 
+import sys
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -8,6 +9,7 @@ from tqdm import tqdm
 from wscpml import artifacts
 from wscpml.algorithm import composition
 from wscpml.algorithm.composition import TrainedHead
+from wscpml.blocks import Engine, budget
 from wscpml.parameters import Labels
 from wscpml.randomness import streams
 from wscpml.serving.model import Model, save
@@ -25,7 +27,9 @@ def train_classifier(settings: Settings) -> None:
     training.json has how well the candidates of rows that are left out are ranked, and
     printed.safetensors has the classifier of the paper's own labels, to be measured beside it.
     """
-    rows, candidates, decided = inputs.training_rows(), inputs.candidates("train"), inputs.decided()
+    engine = Engine(budget(settings.memory), shown=sys.stderr.isatty())
+    rows, candidates = inputs.training_rows(engine), inputs.candidates("train")
+    decided = inputs.decided()
     known = decided.added_to(candidates)
     table = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet", candidates)
     F = decided.settle(inputs.of_candidates(table.F, candidates))
@@ -53,10 +57,12 @@ def train_classifier(settings: Settings) -> None:
     printed = chosen if labels == "printed" else trained("printed")
     extra = {}
     if settings.classifier.kind == "kernel_ridge" and chosen.closed_form:
-        extra = {"leave_one_out.npy": chosen.closed_form.left_out}
-    left_out = None
+        learned = composition.to_learn(F, known, confidence, weight, settings.classifier)
+        left_out = composition.left_out(rows, chosen.closed_form, known, learned)
+        extra = {"leave_one_out.npy": left_out}
+    precision = None
     if chosen.closed_form:
-        left_out = composition.left_out_average_precision(rows, chosen.closed_form, known)
+        precision = composition.left_out_average_precision(rows, chosen.closed_form, known)
     names = artifacts.read("data/prepared/names.json")
     model = Model(
         rows.feature_map, chosen.head, names["features"], names["labels"], inputs.encoding()
@@ -64,7 +70,7 @@ def train_classifier(settings: Settings) -> None:
     save(f"{MADE}/classifier", model, extra)
     artifacts.write(f"{MADE}/printed.safetensors", asdict(printed.head))
     artifacts.write(f"{MADE}/training.csv", chosen.course)
-    artifacts.write(f"{MADE}/training.json", {LEFT_OUT: left_out})
+    artifacts.write(f"{MADE}/training.json", {LEFT_OUT: precision})
 
 
 if __name__ == "__main__":

@@ -79,6 +79,18 @@ def test_what_is_sent_of_an_array_on_disk_is_its_path(tmp_path):
     np.testing.assert_array_equal(mapped[-5:], values[-5:])
 
 
+def test_what_is_sent_of_a_sparse_matrix_are_paths_and_rows_of_it_are_read(tmp_path):
+    given = Engine(client=object(), directory=tmp_path)
+    values = sparse.random_array((5000, 30), density=0.1, format="csr", rng=0)
+    sent = pickle.dumps(given.shared(values))
+    assert len(sent) < 2000
+    found = pickle.loads(sent)[70:90]
+    np.testing.assert_array_equal(found.toarray(), values[70:90].toarray())
+    some = np.array([3, 4999, 0])
+    np.testing.assert_array_equal(given.shared(values)[some].toarray(), values[some].toarray())
+    assert Engine().shared(values) is values
+
+
 def test_a_file_that_a_worker_does_not_see_is_a_line(tmp_path):
     with pytest.raises(UserError, match=r"gone\.bin: .* every worker must see"):
         OnDisk(tmp_path / "gone.bin", (3,), float)[:]

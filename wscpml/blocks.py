@@ -92,6 +92,24 @@ class OnDisk:
 
 
 @dataclass(frozen=True)
+class SparseRows:
+    """Rows of a sparse matrix whose parts may be on disk."""
+
+    starts: Any  # (n + 1,)
+    columns: Any
+    values: Any
+    width: int
+
+    def __getitem__(self, rows: Any) -> sparse.csr_array:
+        chosen = np.arange(len(self.starts) - 1)[rows]
+        counts = self.starts[chosen + 1] - self.starts[chosen]
+        ends = np.append(0, np.cumsum(counts))
+        place = np.arange(ends[-1]) + np.repeat(self.starts[chosen] - ends[:-1], counts)
+        parts = self.values[place], self.columns[place], ends
+        return sparse.csr_array(parts, shape=(len(chosen), self.width))
+
+
+@dataclass(frozen=True)
 class Engine:
     """Where blocks are worked on, and how much memory they may take together."""
 
@@ -191,7 +209,10 @@ class Engine:
         return max(1, min(cores(), allowed // need))
 
     def shared(self, array: Any) -> Any:
-        """An array for work to read: a file of the cluster's if there is one, else as it is."""
+        """A matrix for work to read rows of: on a cluster in files, else as it is."""
+        if self.client is not None and sparse.issparse(array):
+            starts, columns, values = map(self.shared, (array.indptr, array.indices, array.data))
+            return SparseRows(starts, columns, values, array.shape[1])
         if self.client is None or not isinstance(array, np.ndarray):
             return array
         whole: Any = array.base

@@ -2,6 +2,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.contract import small
 from wscpml.algorithm import composition, network, ridge
@@ -108,10 +109,47 @@ def test_very_many_rows_have_their_closed_form_on_some(example, monkeypatch):
         fresh, candidates[fresh.of_axes], 1.0 * candidates[fresh.of_axes]
     )
     assert len(fitted.left_out) == len(fresh.of_axes) < len(candidates)
-    every = composition.closed_form(fresh, candidates, 1.0 * candidates)
-    assert len(every.left_out) == len(candidates)
-    even = composition.even_odds(fitted.head, fresh, fitted, 0.6 * candidates)
+    even = composition.even_odds(fitted.head, fresh, fitted, 0.6 * candidates[fresh.of_axes])
     assert 0 < even < 1
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "none"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_of_all_of_very_many_rows_it_is_what_their_blocks_add_up(monkeypatch, kernel, form):
+    X, _, candidates = small(n=90)
+    settings = FeatureSettings(kernel=kernel)
+    rows = composition.represent(X, settings, np.random.default_rng(0))
+    targets = 0.9 * candidates
+    monkeypatch.setattr(network, "START_ROWS", 30)
+    monkeypatch.setattr(composition, "ROWS_AT_ONCE", 4)
+    some = rows.of_axes
+    fitted = composition.closed_form(rows, form(candidates), form(targets))
+    monkeypatch.setattr(ridge, "PENALTIES", np.array([fitted.penalty]))
+    expected = ridge.fit(rows.mapped, candidates, targets)
+    np.testing.assert_allclose(
+        fitted.head.predict_proba(rows.mapped),
+        expected.head.predict_proba(rows.mapped),
+        atol=1e-5,
+    )
+    np.testing.assert_allclose(fitted.left_out, expected.left_out[some], atol=1e-4)
+    found = composition.left_out(rows, fitted, form(candidates), form(targets))
+    np.testing.assert_allclose(found, expected.left_out[candidates == 1], atol=1e-4)
+
+
+def test_very_many_sparse_labels_are_learned_as_dense_ones_are(monkeypatch):
+    X, _, candidates = small(n=90)
+    monkeypatch.setattr(network, "START_ROWS", 30)
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    confidence = candidates * np.random.default_rng(0).random(candidates.shape)
+    for labels in ("cleaned", "printed"):
+        settings = ClassifierSettings(kind="kernel_ridge", labels=labels)
+        dense, lean = (
+            composition.train(rows, *map(form, given), 1.0, settings, np.random.default_rng(0)).head
+            for given in [(candidates, 0.9 * candidates, confidence)]
+            for form in (np.asarray, sparse.csr_array)
+        )
+        np.testing.assert_allclose(lean.weight, dense.weight, atol=1e-9)
+        np.testing.assert_allclose(lean.bias, dense.bias, atol=1e-9)
 
 
 def test_the_threshold_is_where_the_fewest_errors_are_expected():

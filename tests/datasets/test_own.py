@@ -582,3 +582,18 @@ def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
             np.testing.assert_array_equal(
                 found.unjudged.candidates.toarray(), same.unjudged.candidates
             )
+
+
+def test_very_many_long_rows_are_sparse_too_and_may_lack_instances(monkeypatch):
+    rng = np.random.default_rng(0)
+    songs = [f"s{i}" for i in range(60)]
+    pd.DataFrame({"song": songs, "a": range(60)}).to_csv("features.csv", index=False)
+    rows = [(songs[i], f"tag {j}") for i in range(50, 0, -1) for j in rng.integers(0, 25, 2)]
+    pd.DataFrame([*rows, rows[0]], columns=["song", "label"]).to_csv("labels.csv", index=False)
+    plain = load("features.csv", candidates="labels.csv", id="song")
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    found = load("features.csv", candidates="labels.csv", id="song")
+    assert sparse.issparse(found.candidates)
+    np.testing.assert_array_equal(found.candidates.toarray(), plain.candidates)
+    assert found.candidates.sum() == len(set(rows))
+    assert check(found, "x") == check(plain, "x")

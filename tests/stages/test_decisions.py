@@ -40,7 +40,7 @@ def before(tiny_project):
 def rows(before):
     """Two candidates, a label that is none, and one of a held-out song, all decided."""
     names, test = artifacts.read("data/prepared/names.json"), artifacts.read("data/split.npy")
-    candidates = artifacts.read("data/candidates.npy")
+    candidates = artifacts.read_matrix("data", "candidates")
     missing = np.argwhere((candidates == 0) & ~test[:, None])[0]
     held_out = np.argwhere((candidates == 1) & test[:, None])[0]
     others = [(names["instances"][i], names["labels"][j], "true") for i, j in (missing, held_out)]
@@ -94,7 +94,7 @@ def test_when_decisions_are_gone_so_is_every_trace_of_them(tiny_project, before,
     run_all()
     changed = {path.as_posix() for path, content in written().items() if clean[path] != content}
     assert "models/wsc-pml/label_confidence.npy" in changed
-    assert not changed & {"data/candidates.npy", "models/wsc-pml/pseudo_labels.parquet"}
+    assert not changed & {"data/candidates.npz", "models/wsc-pml/pseudo_labels.parquet"}
     change("review", {"decisions": None})
     run_all()
     assert written() == clean

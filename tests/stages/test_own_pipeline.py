@@ -52,7 +52,7 @@ def kept() -> dict[str, dict[str, bytes]]:
 
 def keep(project: Project, kept: dict[str, dict[str, bytes]]) -> str:
     run_id = json.loads((project.path / "metrics/run.json").read_text())["run_id"]
-    paths = [project.path / f"data/{name}" for name in ("own/songs.csv", "candidates.npy")]
+    paths = [project.path / f"data/{name}" for name in ("own/songs.csv", "candidates.npz")]
     paths += [project.path / f"data/{name}.parquet" for name in ("pseudo_labels", "decided")]
     for folder in ("data/prepared", "models/wsc-pml/classifier"):
         paths += [each for each in (project.path / folder).rglob("*") if each.is_file()]

@@ -120,7 +120,7 @@ def test_ids_and_label_names_are_kept_to_the_end(tiny_project):
         "label_confidence",
         "decided",
     ]
-    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    candidates, test = artifacts.read_matrix("data", "candidates"), artifacts.read("data/split.npy")
     assert len(pseudo_labels) == candidates[~test].sum()
     for row in pseudo_labels.sample(20, random_state=0).itertuples():
         i, j = int(row.instance.split()[1]), Tiny().data.label_names.index(row.label)
@@ -136,7 +136,7 @@ def test_the_audit_is_of_the_training_rows_by_their_confidence(tiny_project):
     run_all()
     page = Path("metrics/audit.html").read_text()
     test = artifacts.read("data/split.npy")
-    candidates = artifacts.read("data/candidates.npy")[~test].sum()
+    candidates = artifacts.read_matrix("data", "candidates")[~test].sum()
     assert f"{(~test).sum()} instances with {candidates} tags of\n4 labels" in page
     assert "<title>tiny: which tags are wrong</title>" in page
     assert audit.PROBABILITY in page
@@ -187,10 +187,10 @@ def test_the_audit_of_another_method_says_that_it_has_no_probabilities(tiny_proj
 
 def test_noise_does_not_depend_on_the_fold(tiny_project, params):
     run_all("inject_noise")
-    before = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    before = artifacts.read_matrix("data", "candidates"), artifacts.read("data/split.npy")
     change("split", {"fold": 3})
     run_all("inject_noise")
-    np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), before[0])
+    np.testing.assert_array_equal(artifacts.read_matrix("data", "candidates"), before[0])
     assert not (artifacts.read("data/split.npy") & before[1]).any()
 
 
@@ -198,7 +198,7 @@ def test_candidates_that_a_set_brings_are_kept(tiny_project, monkeypatch):
     own = np.ones((60, 4), np.uint8)
     monkeypatch.setitem(REGISTRY, "tiny", Tiny(candidates=own))
     run_all("inject_noise")
-    np.testing.assert_array_equal(artifacts.read("data/candidates.npy"), own)
+    np.testing.assert_array_equal(artifacts.read_matrix("data", "candidates"), own)
 
 
 def test_a_set_without_truth_runs_through_and_nothing_is_held_out(
@@ -235,7 +235,7 @@ def test_other_noise_models_keep_the_truth_and_state_the_rate_they_reached(
 ):
     change("noise", {"kind": kind, "rate": 0.4})
     run_all("inject_noise")
-    candidates = artifacts.read("data/candidates.npy")
+    candidates = artifacts.read_matrix("data", "candidates")
     assert (candidates >= Tiny().data.truth).all()
     reached = artifacts.read("metrics/noise.json")["rate"]
     assert reached == pytest.approx(0.4, abs=0.1)
@@ -313,7 +313,7 @@ def test_more_candidates_than_labels_leave_no_output(tiny_project, params):
     Path("params.yaml").write_text(yaml.safe_dump(params))
     with pytest.raises(UserError, match="noise.candidates: must be at most 4"):
         run_all("inject_noise")
-    assert not Path("data/candidates.npy").exists()
+    assert not Path("data/candidates.npz").exists()
 
 
 def reads(monkeypatch, stage: str) -> set[Path]:
@@ -387,13 +387,13 @@ def test_clustering_that_does_not_settle_says_so(tiny_project, capsys):
 def test_kernel_ridge_is_a_classifier_too_and_leaves_out_of_sample_scores(tiny_project):
     change("classifier", {"kind": "kernel_ridge"})
     run_all()
-    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    candidates, test = artifacts.read_matrix("data", "candidates"), artifacts.read("data/split.npy")
     left_out = artifacts.read("models/wsc-pml/classifier/leave_one_out.npy")
-    assert left_out.shape == candidates[~test].shape
     found = artifacts.read("metrics/evaluation.json")["noise_auc"]
     assert found["leave_one_out"] > found["F"]
     table = artifacts.read("data/pseudo_labels.parquet")
-    np.testing.assert_array_equal(table.leave_one_out, left_out[candidates[~test] == 1])
+    np.testing.assert_array_equal(table.leave_one_out, left_out)
+    assert len(left_out) == candidates[~test].sum()
     predictions = artifacts.read("data/predictions.parquet").drop(columns="instance")
     assert predictions.to_numpy().min() >= 0
     assert predictions.to_numpy().max() <= 1
@@ -415,7 +415,7 @@ def test_the_papers_own_labels_are_measured_beside_the_cleaned_ones(tiny_project
 def test_noise_rates_are_told_label_by_label(tiny_project):
     run_all("judge_labels")
     rates = artifacts.read("models/wsc-pml/noise_rates.csv")
-    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    candidates, test = artifacts.read_matrix("data", "candidates"), artifacts.read("data/split.npy")
     assert rates.label.tolist() == Tiny().data.label_names
     assert rates.candidates.tolist() == candidates[~test].sum(axis=0).tolist()
     assert rates.noise_rate.between(rates.lower, rates.upper).all()
@@ -461,7 +461,7 @@ def test_any_other_method_runs_in_place_of_the_stages(tiny_project, name):
     measured = apply(name)
     assert measured["average_precision"] > 0.6
     assert measured["noise_auc"]["F"] > 0.5
-    candidates, test = artifacts.read("data/candidates.npy"), artifacts.read("data/split.npy")
+    candidates, test = artifacts.read_matrix("data", "candidates"), artifacts.read("data/split.npy")
     X, truth = Tiny().data.features, Tiny().data.truth
     fitted = method(name)(random_state=stream(0, "method"))
     fitted.fit(X[~test], (truth if name == "oracle" else candidates)[~test])

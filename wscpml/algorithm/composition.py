@@ -10,8 +10,9 @@ What a step takes at random comes from the generator that it is given.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,16 @@ from wscpml.algorithm.clustering import Clustering
 from wscpml.algorithm.features import FeatureMap
 from wscpml.algorithm.network import Network, Problem, Progress
 from wscpml.algorithm.ridge import Ridge
-from wscpml.arrays import EVEN_ODDS, Array, Matrix, Rows, to_dense, to_unit_interval
+from wscpml.arrays import (
+    EVEN_ODDS,
+    Array,
+    Matrix,
+    Rows,
+    row_blocks,
+    to_dense,
+    to_unit_interval,
+    values_at,
+)
 from wscpml.blocks import Engine
 from wscpml.evaluation.metrics import average_precision, rankable
 from wscpml.parameters import (
@@ -38,6 +48,8 @@ Head = Network | Ridge
 Room = Callable[[tuple[int, int]], Array]
 NEVER_SURE = 0.002  # a threshold is at least so far from 0 and 1
 MOST_PAIRS = 4_000_000  # rows times labels that a threshold is found on, of evenly spaced rows
+ROWS_AT_ONCE = 2048  # of very many, that are added up or left out as a block
+STRIPS = 8  # of blocks, that are added up side by side; a constant, so that bytes are too
 BELIEVES = 0.6  # weight of label confidences from which candidates do not tell a good ranking
 
 
@@ -73,6 +85,27 @@ class TrainingRows:
     def axes(self) -> ridge.Axes:
         """The principal axes of the kernel features; of very many rows, those of some."""
         return ridge.factorise(self.sampled)
+
+    @cached_property
+    def axes_of_all(self) -> ridge.Axes:
+        """The principal axes of the kernel features of all of very many rows."""
+        linear = self.feature_map.unfolding
+        total, products = self.added_up(None)
+        products = linear.T @ products
+        return ridge.axes_of_sums(self.scaled.shape[0], total @ linear, products, self.sampled)
+
+    def added_up(self, labels: Matrix | None) -> tuple[Array, Array]:
+        """What labels ``(n, q)`` add up, and their products with kernel features ``(q, r)``.
+
+        Without labels it is the kernel itself ``(m,)``, ``(m, r)``.
+        """
+        engine, map_, n = self.engine, self.feature_map, self.scaled.shape[0]
+        m = max(map_.anchors.shape[0], map_.size)
+        need = 8 * m * (3 * (m if labels is None else labels.shape[1]) + 3 * ROWS_AT_ONCE)
+        work = _Adding(engine.shared(self.scaled), engine.shared(labels), map_.kernel_alone)
+        strips = row_blocks(n, -(-n // STRIPS))
+        total, products = reduce(_plus, engine.over(work, strips, need, "adding rows up"))
+        return total, products @ map_.unfolding
 
     @cached_property
     def of_axes(self) -> Array:
@@ -143,18 +176,18 @@ def train(
     the label confidences, by their weight, and its probabilities are shifted: even odds are then
     where the fewest errors are to be expected. What it learns is compared by how it ranks the
     candidates; but where these are too noisy for that, by the weight, those that are believed.
-    Of very many rows a network is trained on those that the axes are of.
+    Of very many rows a network is trained on those that the axes are of, the closed form on all.
     """
     shifts, everyone = settings.labels == "cleaned", settings.kind == "kernel_ridge"
-    n = candidates.shape[0]
-    chosen = np.arange(n) if everyone else rows.of_axes
-    known, F, confidence = (
-        each if len(chosen) == n else each[chosen]
-        for each in (candidates, pseudo_labels, label_confidence)
+    n, some = candidates.shape[0], rows.of_axes
+    F, known, confidence = (
+        each if everyone or len(some) == n else each[some]
+        for each in (pseudo_labels, candidates, label_confidence)
     )
-    labels = cleaned(confidence, known, weight) if shifts else F
-    targets = to_dense(labels).astype(np.float64, copy=False)
-    known, confidence = to_dense(known), to_dense(confidence)
+    targets = to_learn(F, known, confidence, weight, settings)
+    if known.shape[0] == len(some):
+        known, targets, confidence = map(to_dense, (known, targets, confidence))
+    targets = targets.astype(np.float64, copy=False)
     ranked = known * (confidence >= EVEN_ODDS) if shifts and weight > BELIEVES else known
     fitted = closed_form(rows, ranked, targets)
     if everyone:
@@ -164,9 +197,24 @@ def train(
         trained = train_network(rows, ranked, targets, settled, rng, fitted, device, progress)
     if not shifts:
         return trained
+    if known.shape[0] > len(some):
+        confidence = to_dense(confidence[some])
     threshold = even_odds(trained.head, rows, fitted, confidence)
     shifted = trained.head.with_even_odds_at(threshold)
     return TrainedHead(shifted, trained.course, fitted)
+
+
+def to_learn(
+    pseudo_labels: Matrix,
+    candidates: Matrix,
+    label_confidence: Matrix,
+    weight: float,
+    settings: ClassifierSettings,
+) -> Matrix:
+    """What the classifier is to learn, by the labels that the settings name, all ``(n, q)``."""
+    if settings.labels == "printed":
+        return pseudo_labels
+    return cleaned(label_confidence, candidates, weight)
 
 
 def cleaned(label_confidence: Matrix, candidates: Matrix, weight: float) -> Matrix:
@@ -206,17 +254,70 @@ def train_network(
     return TrainedHead(head, course, fitted)
 
 
-def closed_form(rows: TrainingRows, candidates: Array, targets: Array) -> ridge.Fit:
-    """Kernel ridge regression on all rows, or on those of the axes: then nothing is factorised."""
-    if len(targets) == len(rows.of_axes):
+def closed_form(rows: TrainingRows, candidates: Matrix, targets: Matrix) -> ridge.Fit:
+    """Kernel ridge regression on all rows, or on those of the axes: then nothing is factorised.
+
+    Of all of very many rows those of the axes choose the penalty, and are left out.
+    """
+    n, some = targets.shape[0], rows.of_axes
+    if n == len(some):
         return rows.axes.fit(candidates, targets)
-    return ridge.fit(rows.mapped, candidates, targets)
+    axes = rows.axes_of_all
+    projected = axes.project_sums(n, *rows.added_up(targets))
+    return axes.fit(to_dense(candidates[some]), to_dense(targets[some]), projected)
+
+
+@dataclass(frozen=True)
+class _Adding:
+    """Adding up labels, or kernels, and their products with kernels."""
+
+    scaled: Any  # (n, d)
+    labels: Any | None  # (n, q)
+    feature_map: FeatureMap
+
+    def __call__(self, strip: slice) -> tuple[Array, Array]:
+        """What a strip of rows adds up, block by block."""
+        return reduce(_plus, map(self._of, _within(strip)))
+
+    def _of(self, block: slice) -> tuple[Array, Array]:
+        kernel = self.feature_map.centred_kernel(self.scaled[block])
+        return ridge.added_up(kernel, kernel if self.labels is None else self.labels[block])
+
+
+def _plus(some: tuple[Array, Array], more: tuple[Array, Array]) -> tuple[Array, Array]:
+    return some[0] + more[0], some[1] + more[1]
+
+
+def left_out(rows: TrainingRows, fitted: ridge.Fit, candidates: Matrix, targets: Matrix) -> Array:
+    """Leave-one-out predictions of the candidates, row by row, by a fit to all rows.
+
+    Candidates and targets are ``(n, q)``.
+    """
+    n, map_ = candidates.shape[0], rows.feature_map
+    if len(fitted.left_out) == n:
+        return values_at(fitted.left_out, *np.nonzero(candidates))
+
+    def of_block(block: slice) -> Array:
+        found = fitted.leaves_out(map_.map_scaled(rows.scaled[block]), to_dense(targets[block]))
+        return values_at(found, *np.nonzero(candidates[block]))
+
+    need = ROWS_AT_ONCE * (24 * map_.size + 32 * candidates.shape[1])
+    alone = replace(rows.engine, client=None)
+    blocks = row_blocks(n, ROWS_AT_ONCE)
+    return np.concatenate(list(alone.over(of_block, blocks, need, "leaving rows out")))
+
+
+def _within(strip: slice) -> list[slice]:
+    """The blocks of a strip of rows."""
+    start = strip.start
+    blocks = row_blocks(strip.stop - start, ROWS_AT_ONCE)
+    return [slice(start + each.start, start + each.stop) for each in blocks]
 
 
 def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidence: Array) -> float:
     """The probability from which a trained classifier should predict a label.
 
-    Label confidences ``(m, q)`` are of the rows that the closed form was fitted to. A classifier is
+    Label confidences ``(m, q)`` are of the rows that the axes are of. A classifier is
     too sure of rows that it was trained on. So the closed form on the same labels finds the
     threshold on rows that it leaves out, and the classifier takes the probability that has the
     same rank among its own.
@@ -225,9 +326,8 @@ def even_odds(head: Head, rows: TrainingRows, fitted: ridge.Fit, label_confidenc
     found = threshold(to_unit_interval(fitted.left_out[some]), label_confidence[some])
     if found is None:
         return EVEN_ODDS
-    mapped = rows.sampled if len(rows.of_axes) == len(fitted.left_out) else rows.mapped
     theirs, ours = (
-        np.sort(each.predict_proba(mapped[some]), axis=None) for each in (fitted.head, head)
+        np.sort(each.predict_proba(rows.sampled[some]), axis=None) for each in (fitted.head, head)
     )
     return float(np.clip(np.interp(found, theirs, ours), NEVER_SURE, 1 - NEVER_SURE))
 

@@ -69,9 +69,7 @@ class FeatureMap:
         return mapped
 
     def _kernel_map(self, scaled: Matrix) -> Array:
-        values = _kernel(scaled, self.anchors, self.bandwidth, self.exponent)
-        values -= self.centre
-        return values @ self.whitening
+        return self.centred_kernel(scaled) @ self.whitening
 
     def kernel(self, scaled: Matrix) -> Array:
         """What `on_kernel` predicts by: the kernel of scaled rows to all anchors, ``(b, m)``."""
@@ -80,10 +78,23 @@ class FeatureMap:
         rows, anchors = scaled.astype(np.float32), self.anchors.astype(np.float32)
         return _kernel(rows, anchors, float(self.bandwidth), float(self.exponent))
 
+    def centred_kernel(self, scaled: Matrix) -> Array:
+        """The kernel of which `unfolding` makes mapped features, ``(b, m)``."""
+        if not self.anchors.shape[0]:
+            return to_dense(scaled).astype(np.float64)
+        values = _kernel(scaled, self.anchors, self.bandwidth, self.exponent)
+        values -= self.centre
+        return values
+
+    @property
+    def unfolding(self) -> Array:
+        """The linear map ``(m, r)`` from the centred kernel to mapped features."""
+        return self.whitening if self.anchors.shape[0] else np.eye(self.size)
+
     @property
     def kernel_alone(self) -> "FeatureMap":
-        """A map that has `kernel` and no more, and is small: its whitening is most of a map."""
-        none = {name: getattr(self, name)[:0] for name in ("levels", "centre", "whitening")}
+        """A map that has kernels and no more, and is small: its whitening is most of a map."""
+        none = {name: getattr(self, name)[:0] for name in ("levels", "whitening")}
         return replace(self, **none)
 
     def on_kernel(self, line: Ridge) -> Ridge:
@@ -199,7 +210,12 @@ def _variance(X: Matrix, mean: Array) -> Array:
 def _scale(X: Matrix, levels: Array, offset: Array, gain: Array) -> Matrix:
     if sparse.issparse(X):
         return sparse.csr_array(X.multiply(gain))
-    return ((_ranks(X, levels) if len(levels) else X) - offset) * gain
+    if not len(levels):
+        return (X - offset) * gain
+    ranks = _ranks(X, levels)
+    ranks -= offset
+    ranks *= gain
+    return ranks
 
 
 def _ranks(X: Array, levels: Array) -> Array:

@@ -1,7 +1,8 @@
 """A closed-form classifier: kernel ridge regression on the pseudo-labels, all labels at once.
 
 One factorisation of the features serves every penalty, every label and every kind of pseudo-labels,
-and gives leave-one-out predictions with it. The penalty is in the middle of those whose
+and gives leave-one-out predictions with it. Of very many rows it is made of what blocks of them add
+up, and some rows choose the penalty. The penalty is in the middle of those whose
 leave-one-out predictions rank each row's candidates best above its other labels: candidates are all
 that it looks at, never the truth. (Their squared error would be the usual criterion; it counts the
 noise that cannot be predicted, and picks penalties that are too large where few labels of many are
@@ -16,9 +17,12 @@ import pandas as pd
 from wscpml.arrays import (
     EVEN_ODDS,
     Array,
+    Matrix,
     from_unit_interval,
+    label_counts,
     row_blocks,
     strong_directions,
+    to_dense,
     to_unit_interval,
 )
 from wscpml.evaluation.metrics import average_precision, rankable
@@ -49,12 +53,24 @@ class Ridge:
 
 
 @dataclass(frozen=True)
+class Projected:
+    """What the labels of n rows have along the principal axes of these."""
+
+    n: int
+    mean: Array  # (q,), of the labels
+    along: Array  # (r, q), U' (labels - mean)
+
+
+@dataclass(frozen=True)
 class Axes:
-    """Principal axes of n centred rows: X - centre = U sqrt(strengths) directions'."""
+    """Principal axes of n centred rows: X - centre = U sqrt(strengths) directions'.
+
+    U is of these rows, with orthonormal columns, or of some of very many.
+    """
 
     centre: Array  # (d,)
     strengths: Array  # (r,)
-    U: Array  # (n, r), orthonormal columns
+    U: Array  # (n, r)
     directions: Array | None  # (d, r), or None: the features lie along the axes already
 
     def weights(self, along: Array, penalty: float) -> Array:
@@ -62,21 +78,41 @@ class Axes:
         along = (np.sqrt(self.strengths) / (self.strengths + penalty))[:, None] * along
         return along if self.directions is None else self.directions @ along
 
-    def fit(self, candidates: Array, pseudo_labels: Array) -> "Fit":
-        """Fit all labels, with the penalty that suits the candidates best."""
-        n, blocks = len(self.U), _blocks(len(self.U))
-        mean = pseudo_labels.mean(axis=0, dtype=np.float64)
-        projected = sum(_wide(self.U[rows]).T @ (pseudo_labels[rows] - mean) for rows in blocks)
+    def shrink(self, penalty: float) -> Array:
+        """What a fit leaves of the labels along each axis, ``(r,)``."""
+        return self.strengths / (self.strengths + penalty)
+
+    def project(self, labels: Array) -> Projected:
+        """What labels ``(n, q)`` of the rows have along their axes."""
+        mean = labels.mean(axis=0, dtype=np.float64)
+        blocks = _blocks(len(self.U))
+        along = sum(_wide(self.U[rows]).T @ (labels[rows] - mean) for rows in blocks)
+        return Projected(len(labels), mean, along)
+
+    def project_sums(self, n: int, total: Array, products: Array) -> Projected:
+        """The same of the labels of n rows that were `added_up`."""
+        assert self.directions is not None
+        along = self.directions.T @ (products - np.outer(total, self.centre)).T
+        return Projected(n, total / n, along / np.sqrt(self.strengths)[:, None])
+
+    def fit(self, candidates: Array, pseudo_labels: Array, whole: Projected | None = None) -> "Fit":
+        """Fit all labels, with the penalty that suits the candidates best.
+
+        Where U is of some of very many rows, so are candidates and pseudo-labels, and the `whole`
+        is of all rows.
+        """
+        n, mean, projected = vars(whole or self.project(pseudo_labels)).values()
+        blocks = _blocks(len(self.U))
 
         def fitted(penalty: float, U: Array, rows: slice) -> tuple[Array, Array]:
             """Errors of the fit to all rows, and leave-one-out predictions, of some of them."""
-            shrink = (self.strengths / (self.strengths + penalty)).astype(U.dtype)
+            shrink = self.shrink(penalty).astype(U.dtype)
             centred = pseudo_labels[rows] - mean
             errors = centred - U @ (shrink[:, None] * projected).astype(U.dtype)
             leverage = np.einsum("ij,ij,j->i", U, U, shrink) + 1 / n
-            return errors, pseudo_labels[rows] - errors / np.maximum(1 - leverage, 1e-9)[:, None]
+            return errors, _left_out(pseudo_labels[rows], errors, leverage)
 
-        some = slice(0, n, -(-n // MOST_RANKED))
+        some = slice(0, len(self.U), -(-len(self.U) // MOST_RANKED))
         few, Y = self.U[some].astype(np.float32), candidates[some]
         ranked = rankable(Y)
         course = []
@@ -100,6 +136,7 @@ class Axes:
             axes=self,
             penalty=penalty,
             errors=errors,
+            n=n,
         )
 
 
@@ -108,21 +145,34 @@ class Fit:
     """A predictor fitted to n rows, and what the same factorisation tells beside it."""
 
     head: Ridge
-    left_out: Array  # (n, q), leave-one-out predictions of the rows
+    left_out: Array  # (n, q), leave-one-out predictions of the rows, or of some of very many
     course: pd.DataFrame  # of the search for the penalty
     axes: Axes
     penalty: float
     errors: Array  # (n, q), of the fit to all rows
+    n: int  # that it was fitted to
+
+    def leaves_out(self, X: Array, labels: Array) -> Array:
+        """Leave-one-out predictions ``(b, q)`` of rows ``(b, d)`` and what was learned of them."""
+        axes = self.axes
+        assert axes.directions is not None
+        U = _along(X, axes.centre, axes.strengths, axes.directions)
+        leverage = np.einsum("ij,ij,j->i", U, U, axes.shrink(self.penalty)) + 1 / self.n
+        return _left_out(labels, labels - X @ self.head.weight - self.head.bias, leverage)
 
     def without(self, rows: Array) -> Ridge:
         """The predictor that a fit without some of the rows gives, at the same penalty."""
-        U, n = _wide(self.axes.U[rows]), len(self.axes.U)
-        shrink = self.axes.strengths / (self.axes.strengths + self.penalty)
-        leverage = (U * shrink) @ U.T + 1 / n
+        U = _wide(self.axes.U[rows])
+        leverage = (U * self.axes.shrink(self.penalty)) @ U.T + 1 / self.n
         share = np.linalg.solve(np.eye(len(U)) - leverage, self.errors[rows])
         change = self.axes.weights(U.T @ share, self.penalty)
-        bias = self.head.bias - share.sum(axis=0) / n + self.axes.centre @ change
+        bias = self.head.bias - share.sum(axis=0) / self.n + self.axes.centre @ change
         return Ridge(self.head.weight - change, bias)
+
+
+def _left_out(labels: Array, errors: Array, leverage: Array) -> Array:
+    """Leave-one-out predictions ``(n, q)``, by the errors of the fit to all rows."""
+    return labels - errors / np.maximum(1 - leverage, 1e-9)[:, None]
 
 
 def _blocks(n: int) -> list[slice]:
@@ -156,11 +206,28 @@ def factorise(X: Array) -> Axes:
             wide /= lengths
             return Axes(centre, lengths**2, wide, None)
     strengths, directions = strong_directions(_products(X, centre, blocks))
-    turned = directions / np.sqrt(strengths)
+    return Axes(centre, strengths, _along(X, centre, strengths, directions), directions)
+
+
+def added_up(X: Array, other: Matrix) -> tuple[Array, Array]:
+    """What rows ``(n, k)``, dense or sparse, add up, and their products with rows ``(n, d)``."""
+    return label_counts(other), to_dense(other.T @ X)
+
+
+def axes_of_sums(n: int, total: Array, products: Array, X: Array) -> Axes:
+    """The principal axes of n rows that were `added_up` with themselves; U of some, ``(m, d)``."""
+    centre = total / n
+    strengths, directions = strong_directions(products - n * np.outer(centre, centre))
+    return Axes(centre, strengths, _along(X, centre, strengths, directions), directions)
+
+
+def _along(X: Array, centre: Array, strengths: Array, directions: Array) -> Array:
+    """U of rows ``(n, d)``; of very many in float32."""
+    blocks, turned = _blocks(len(X)), directions / np.sqrt(strengths)
     U = np.empty((len(X), len(strengths)), np.float64 if len(blocks) == 1 else np.float32)
     for rows in blocks:
         U[rows] = (X[rows] - centre) @ turned
-    return Axes(centre, strengths, U, directions)
+    return U
 
 
 def _products(X: Array, centre: Array, blocks: list[slice]) -> Array:

@@ -135,12 +135,6 @@ def no_label(value: Any) -> str:
     return f"{told} is not 0 or 1 (or -1 or 1); mend that value"
 
 
-def zeros(n: int, q: int, source: str) -> Array:
-    """No label of any instance, ``(n, q)``; more than there is memory for is refused."""
-    ask_for_labels(n, q, source)
-    return np.zeros((n, q), np.uint8)
-
-
 def lean(labels: Matrix) -> Matrix:
     """The same labels: sparse if there are very many and most of them 0, else as a plain array."""
     size = labels.shape[0] * labels.shape[1]

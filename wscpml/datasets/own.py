@@ -20,7 +20,6 @@ from wscpml.datasets.dataset import (
     binary,
     in_full,
     lean,
-    zeros,
 )
 from wscpml.datasets.encoding import Encoded, encode
 from wscpml.datasets.tables import numbers
@@ -388,10 +387,15 @@ def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
         last = ~given.duplicated(keep="last").to_numpy()  # word of each tagger on a label
         rows, columns, weights = rows[last], columns[last], (weights > 0)[last]
     there = weights > 0
-    matrix, votes = zeros(len(unique_ids), len(names), str(path)), None
-    matrix[rows[there], columns[there]] = 1
-    if who or "weight" in table:
-        votes = np.zeros(matrix.shape)
+    ones = np.ones(int(there.sum()), np.uint8)
+    shape = len(unique_ids), len(names)
+    matrix: Matrix = sparse.csr_array((ones, (rows[there], columns[there])), shape=shape)
+    matrix.data[:] = 1
+    voted, votes = bool(who or "weight" in table), None
+    whole = voted or shape[1] > tags.UNLIKE * shape[0]  # hardly labels: refused if very many
+    matrix = in_full(matrix, str(path)) if whole else lean(matrix)
+    if voted:
+        votes = np.zeros(shape)
         np.add.at(votes, (rows, columns), weights)
     return Labels(path, matrix, names.tolist(), unique_ids.tolist(), True, votes)
 
@@ -453,7 +457,9 @@ def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.ge
         )
     places = [position[key] for key in labels.ids]
     if sparse.issparse(labels.matrix):
-        return labels.matrix[np.argsort(places)]
+        row = np.array(places)[np.repeat(np.arange(len(places)), np.diff(labels.matrix.indptr))]
+        parts = labels.matrix.data, (row, labels.matrix.indices)
+        return sparse.csr_array(parts, shape=(n, labels.matrix.shape[1]))
     aligned = np.full((n, labels.matrix.shape[1]), absent)
     aligned[places] = labels.matrix
     return aligned

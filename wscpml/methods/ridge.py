@@ -26,6 +26,8 @@ class KernelRidge(OnKernelFeatures, FeatureSettings):
 
     def _fit(self, X: Matrix, candidates: Array, rng: np.random.Generator) -> Array:
         rows = self._represented(X, rng)
-        fitted = composition.closed_form(rows, candidates, candidates.astype(float))
+        targets = candidates.astype(float)
+        fitted = composition.closed_form(rows, candidates, targets)
         self.head_ = fitted.head
-        return np.clip(fitted.left_out, 0, 1) * candidates
+        targets[candidates == 1] = composition.left_out(rows, fitted, candidates, targets)
+        return np.clip(targets, 0, 1)

@@ -82,10 +82,10 @@ class Decided:
         """Of each candidate, row by row: `true` or `false` if it is decided, else nothing."""
         return np.array([NONE, TRUE, FALSE], dtype=object)[self.codes(candidates)]
 
-    def agreement(self, candidates: Array, label_confidence: Array) -> float | None:
+    def agreement(self, candidates: Matrix, label_confidence: Matrix) -> float | None:
         """The share of the decided candidates that label confidences are on the right side of."""
-        chosen = candidates[self.row, self.label] == 1
-        ours = label_confidence[self.row, self.label] >= EVEN_ODDS
+        chosen = values_at(candidates, self.row, self.label) == 1
+        ours = values_at(label_confidence, self.row, self.label) >= EVEN_ODDS
         return float((ours == self.true)[chosen].mean()) if chosen.any() else None
 
     def table(self, instances: Sequence[Any], labels: Sequence[str]) -> pd.DataFrame:
