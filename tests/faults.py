@@ -29,7 +29,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
@@ -601,14 +601,14 @@ def queue(place: Place) -> list[Attempt]:
         place.log_anew()
         return wrong + place.what_is_wrong()
 
-    return [attempt]
+    return [attempt] * 3
 
 
-def made(lock: dict[str, dict[str, dict[str, list[dict[str, str]]]]]) -> dict[str, str]:
+def made(lock: dict[str, Any]) -> dict[str, str]:
     """The hashes of all that stages but `track` have made, by DVC's lock."""
     return {
         out["path"]: out["md5"]
-        for name, stage in (lock or {}).get("stages", {}).items()
+        for name, stage in lock["stages"].items()
         if name not in ("track", "identify")
         for out in stage.get("outs", [])
     }
