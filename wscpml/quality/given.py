@@ -6,6 +6,7 @@ learned from evenly spaced rows of very many, then rows are judged in blocks, an
 told of the candidates alone.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,12 +179,10 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     known, predicted = Y[sample].toarray(), P[sample][:, live]
     seen = noise_model.fit(predicted, known, cautious=True)
     weights = noise_model.weights_of(known)
-    model, tables = seen.model.shared(weights), seen.model.shared(weights).curve_tables
+    model = seen.model.shared(weights)
     some = slice(None, None, -(-known.size // judging.PAIRS_CALIBRATED))
     scores, observed = seen.scores[some], known[some]
     right = judging.calibrate(scores, observed, weights)
-    own = look_up(seen.span.place(scores), tables(seen.span.low, seen.span.width)[0])
-    weight = own_weight(right(scores), own, observed, n / len(observed))
     at = known.nonzero()
     learned = judging.Learned(
         model,
@@ -192,8 +191,10 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
         seen.span,
         judging.frequency_rank(known.mean(axis=0)),
         judging.saturation(right(predicted[at])) if model.groups else 0.0,
-        own_weight=weight,
     )
+    own = look_up(seen.span.place(scores), learned.tables[0])
+    weight = own_weight(right(scores), own, observed, n / len(observed))
+    learned = replace(learned, own_weight=weight)
     confidence = np.empty(Y.nnz)
     for rows in tqdm(
         row_blocks(n, max(1, PAIRS_AT_ONCE // k)), "judging", disable=None, leave=False

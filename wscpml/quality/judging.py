@@ -10,7 +10,7 @@ is seen, nothing is called more likely false than true.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -340,14 +340,16 @@ class Learned:
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
 
+    @cached_property
+    def tables(self) -> tuple[Array, Array]:
+        """The chance of being a candidate, and of being true, by labels' own curves."""
+        return self.model.curve_tables(self.span.low, self.span.width)
+
     def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
         """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``."""
         pooled, by_features = self.right(scores), self.right(P)
         place = self.span.place(scores, label)
-        own, of_own = (
-            look_up(place, table, label)
-            for table in self.model.curve_tables(self.span.low, self.span.width)
-        )
+        own, of_own = (look_up(place, table, label) for table in self.tables)
         rank = self.rank if label is None else self.rank[label]
         chances = pooled, by_features, own, of_own
         confidence = confident(

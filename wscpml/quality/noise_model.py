@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, xlogy
+from scipy.special import expit
 
 from wscpml.arrays import Array, row_blocks
 from wscpml.quality import confusion
@@ -44,6 +44,8 @@ EXCESS, LEAST, EACH = 1.0, 6.0, 0.1  # log likelihood of floors that may be chan
 ALIKE = 0.9  # correlation of columns that cannot be told apart
 DIFFERENT = 0.1  # deviation between labels' chances from which they are told to differ
 STEPS, MORE_STEPS = 20, 6  # of the fit of curves, most converge in less; of one that is near
+STILL, WORTH_LEAVING = 1e-9, 0.9  # a step that is none; share of curves below which others are left
+FAR, REACH = 60.0, 10.0  # log likelihood that is out of reach, and what a step may promise of it
 PLACES = 201  # scores that a label's curve is tabulated at
 LABELS_AT_ONCE = 256
 PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
@@ -408,39 +410,69 @@ def _fit(
     a: Array,
     b: Array,
     steps: int,
-    rate: Array = RATES[:, None, None],
+    rate: Array = RATES[:, None],
     ceiling: Array | float = 1.0,
 ) -> tuple[Array, ...]:
-    """Fisher scoring with steps that never make the fit worse, of all rates and labels at once."""
-    span = ceiling - rate
+    """Fisher scoring with steps that never make the fit worse, of all rates and labels at once.
+
+    A curve stays where it is once it hardly moves, or cannot come near the best one of its label.
+    """
+    shape = a.shape
     level, of_a, of_b = prior.level, prior.spread**-2, prior.steep**-2
+    label = np.broadcast_to(np.arange(shape[1]), shape).ravel()
+    rate, span = (np.broadcast_to(each, shape).ravel() for each in (rate, ceiling - rate))
+
+    def data(at: Array) -> tuple[Array, ...]:
+        """What the curves at some places are fitted to, bins first: sums over them are fast."""
+        of = label[at]
+        return s[:, of], on[:, of], size - on[:, of], rate[at], span[at]
 
     def value(a: Array, b: Array) -> tuple[Array, Array, Array]:
-        p = expit(a[:, None] + b[:, None] * s)
-        seen = np.clip(rate + span * p, 1e-9, 1 - 1e-9)
-        fit = (xlogy(on, seen) + xlogy(size - on, 1 - seen)).sum(axis=1)
+        p = expit(a + b * s_at)
+        seen = np.clip(floor + width * p, 1e-9, 1 - 1e-9)
+        fit = (on_at * np.log(seen) + off_at * np.log(1 - seen)).sum(axis=0)
         return fit - (of_a * (a - level) ** 2 + of_b * b**2) / 2, p, seen
 
-    def information(p: Array, seen: Array) -> tuple[Array, ...]:
-        slope, spread = span * p * (1 - p), seen * (1 - seen)
-        w, g = size * slope**2 / spread, (on - size * seen) / spread * slope
-        ga, gb = g.sum(axis=1) - of_a * (a - level), (g * s).sum(axis=1) - of_b * b
-        haa, hab, hbb = w.sum(axis=1) + of_a, (w * s).sum(axis=1), (w * s * s).sum(axis=1) + of_b
+    def information(a: Array, b: Array, p: Array, seen: Array) -> tuple[Array, ...]:
+        slope, spread = width * p * (1 - p), seen * (1 - seen)
+        w, g = size * slope**2 / spread, (on_at - size * seen) / spread * slope
+        ga, gb = g.sum(axis=0) - of_a * (a - level), (g * s_at).sum(axis=0) - of_b * b
+        ws = w * s_at
+        haa, hab, hbb = w.sum(axis=0) + of_a, ws.sum(axis=0), (ws * s_at).sum(axis=0) + of_b
         return ga, gb, haa, hab, hbb, haa * hbb - hab**2
 
+    at = np.arange(a.size)
+    s_at, on_at, off_at, floor, width = data(at)
+    a, b = a.ravel(), b.ravel()
     now, p, seen = value(a, b)
-    damp = np.ones(a.shape)
+    damp = np.ones(a.size)
+    fitted = np.empty((4, a.size))  # value, a, b and det
     for _ in range(steps):
-        ga, gb, haa, hab, hbb, det = information(p, seen)
+        ga, gb, haa, hab, hbb, det = information(a, b, p, seen)
         da, db = (hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det
         length = damp * np.minimum(1, 2 / np.maximum(np.maximum(abs(da), abs(db)), 1e-9))
         tried = a + length * da, np.maximum(b + length * db, 0)
+        fitted[:, at] = now, a, b, det
+        best = fitted[0].reshape(shape).max(axis=0)[label[at]]
+        goes_on = np.maximum(abs(tried[0] - a), abs(tried[1] - b)) > STILL
+        goes_on &= now + REACH * np.maximum(ga * da + gb * db, 0) > best - FAR
+        if goes_on.mean() < WORTH_LEAVING:
+            at = at[goes_on]
+            if not len(at):
+                break
+            s_at, on_at, off_at, floor, width = data(at)
+            a, b, now, damp, *tried = (each[goes_on] for each in (a, b, now, damp, *tried))
+            p, seen = p[:, goes_on], seen[:, goes_on]
         found, *rest = value(*tried)
         good = found >= now
-        a, b, now = (np.where(good, x, y) for x, y in ((tried[0], a), (tried[1], b), (found, now)))
-        p, seen = (np.where(good[:, None], x, y) for x, y in zip(rest, (p, seen), strict=True))
+        a, b, now, p, seen = (
+            np.where(good, new, old)
+            for new, old in zip((*tried, found, *rest), (a, b, now, p, seen), strict=True)
+        )
         damp = np.where(good, np.minimum(1, damp * 2), damp / 4)
-    return now, a, b, information(p, seen)[-1]
+    else:
+        fitted[:, at] = now, a, b, information(a, b, p, seen)[-1]
+    return tuple(each.reshape(shape) for each in fitted)
 
 
 def look_up(place: Array, table: Array, label: Array | None = None) -> Array:
@@ -476,11 +508,11 @@ def lost_share(bins: Bins, rates: Array) -> float:
     (`BENT`): a curve that bends for another reason looks the same.
     """
     size, on, s = bins
-    ceiling = np.maximum(1 - LOST[:, None, None], rates + LEAST_SPAN)
+    ceiling = np.maximum(1 - LOST[:, None], rates + LEAST_SPAN)
     shape = (len(LOST), s.shape[1])
     start = np.full(shape, LEVEL), np.ones(shape)
     prior = Prior(LEVEL, SPREAD, STEEP)
-    found = Curves(*_fit(size, on, s, prior, *start, STEPS, rates[None, None], ceiling))
+    found = Curves(*_fit(size, on, s, prior, *start, STEPS, rates[None], ceiling))
     evidence = BENT * found.evidence().sum(axis=1) + SELDOM
     return float(LOST @ _normal(np.exp(evidence - evidence.max())))
 
