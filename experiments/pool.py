@@ -1,6 +1,5 @@
 """Folds side by side through joblib: on the cores here, or on a Dask cluster; the same code."""
 
-import os
 import signal
 import sys
 import threading
@@ -18,7 +17,6 @@ from wscpml.errors import UserError
 
 LOST = "a worker was killed, as happens when memory runs out"
 SECONDS_TO_ANSWER = 10
-_watched: list[int] = []  # whether it lives: the process that asks this worker
 
 
 def run_cells(
@@ -49,21 +47,12 @@ def _complete(cells: Mapping[int, Sequence[Task]]) -> Iterator[tuple[int, list[O
     under_way: dict[int, list[Outcome]] = {place: [] for place in cells}
     parallel = Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
     with _deaf_to_interrupts():
-        outcomes = parallel(delayed(_run)(task, os.getpid()) for task in place_of)
+        outcomes = parallel(delayed(folds.run)(task) for task in place_of)
     for outcome in outcomes:
         place = place_of[outcome.task]
         under_way[place].append(outcome)
         if len(under_way[place]) == len(cells[place]):
             yield place, sorted(under_way.pop(place), key=lambda each: each.task.fold)
-
-
-def _run(task: Task, asks: int) -> Outcome:
-    """What a worker does, for as long as the process lives that asks for it."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if os.getppid() == asks and in_main and not _watched:
-        _watched.append(asks)
-        stopping.end_with_parent()
-    return folds.run(task)
 
 
 @contextmanager
@@ -83,7 +72,10 @@ def _deaf_to_interrupts() -> Iterator[None]:
 def _workers(scheduler: str | None) -> Iterator[type[Exception]]:
     """Workers of one thread each; gives the exception that tells of one that was lost."""
     if scheduler is None:
-        with parallel_config("loky", inner_max_num_threads=1), warnings.catch_warnings():
+        here = parallel_config(
+            "loky", inner_max_num_threads=1, initializer=stopping.end_with_parent
+        )
+        with here, warnings.catch_warnings():
             # loky replaces a worker that keeps memory between tasks, which is no one's concern
             warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             yield BrokenExecutor

@@ -49,6 +49,17 @@ print(os.getpid(), flush=True)
 time.sleep(60)
 """
 
+HAS_A_WORKER = """
+import os, time
+from joblib import Parallel, delayed
+from experiments import pool
+
+with pool._workers(None):
+    tasks = [delayed(os.getpid)(), delayed(time.sleep)(60)]
+    for pid in Parallel(n_jobs=2, return_as="generator")(tasks):
+        print(pid, flush=True)
+"""
+
 
 def started(code: str, *arguments: str, cwd: Path | str = ".") -> tuple[subprocess.Popen[str], str]:
     """A program, and the first line that it says."""
@@ -93,6 +104,13 @@ def test_workers_end_with_it():
 
 def test_a_stage_ends_with_whoever_started_it():
     process, pid = started(IS_STARTED, LOOKS)
+    process.kill()
+    assert ends(int(pid))
+    process.communicate()
+
+
+def test_workers_of_the_study_end_with_it_whatever_they_were_given():
+    process, pid = started(HAS_A_WORKER)
     process.kill()
     assert ends(int(pid))
     process.communicate()

@@ -461,7 +461,8 @@ def _fit(
             if not len(at):
                 break
             s_at, on_at, off_at, floor, width = data(at)
-            a, b, now, damp, *tried = (each[goes_on] for each in (a, b, now, damp, *tried))
+            a, b, now, damp = (each[goes_on] for each in (a, b, now, damp))
+            tried = tried[0][goes_on], tried[1][goes_on]
             p, seen = p[:, goes_on], seen[:, goes_on]
         found, *rest = value(*tried)
         good = found >= now
