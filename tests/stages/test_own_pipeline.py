@@ -180,11 +180,14 @@ def test_which_labels_changed_is_told_by_the_command_in_its_page_and_in_mlflow(
     block = story.TOLD.search(story.PAGE.read_text()).group()
     now = done.stdout.partition("\n\nwritten:")[0] + "\n"
     assert now.startswith(f"{story.OLD}: {old.instance.nunique()} instances, {len(old)} tags")
-    numbers = re.compile(r"\d+")
+    numbers, names = re.compile(r"\d+"), re.compile(r"song \d+")
     assert numbers.sub("#", now).split() == numbers.sub("#", block).split(), now
     # Another processor may round differently, and flip a tag or two.
-    told, found = (np.array(numbers.findall(each), int) for each in (block, now))
-    np.testing.assert_allclose(found, told, atol=3, err_msg=f"run python -m docs.story: {now}")
+    again = f"run python -m docs.story: {now}"
+    told, found = (np.array(numbers.findall(names.sub("", x)), int) for x in (block, now))
+    np.testing.assert_allclose(found, told, atol=3, err_msg=again)
+    most = set(names.findall(block))
+    assert len(most & set(names.findall(now))) >= len(most) - 3, again
 
 
 def decide(project: Project, text: str) -> None:
