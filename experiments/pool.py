@@ -1,5 +1,6 @@
 """Folds side by side through joblib: on the cores here, or on a Dask cluster; the same code."""
 
+import os
 import signal
 import sys
 import threading
@@ -55,6 +56,13 @@ def _complete(cells: Mapping[int, Sequence[Task]]) -> Iterator[tuple[int, list[O
             yield place, sorted(under_way.pop(place), key=lambda each: each.task.fold)
 
 
+def _end_with(parent: int) -> None:
+    """What a worker does first: it ends with its parent, which may be gone by now."""
+    if os.getppid() != parent:
+        os._exit(1)
+    stopping.end_with_parent()
+
+
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
     """Start workers that Ctrl-C says nothing to, in whose way it comes too: they are ended."""
@@ -73,7 +81,7 @@ def _workers(scheduler: str | None) -> Iterator[type[Exception]]:
     """Workers of one thread each; gives the exception that tells of one that was lost."""
     if scheduler is None:
         here = parallel_config(
-            "loky", inner_max_num_threads=1, initializer=stopping.end_with_parent
+            "loky", inner_max_num_threads=1, initializer=_end_with, initargs=(os.getpid(),)
         )
         with here, warnings.catch_warnings():
             # loky replaces a worker that keeps memory between tasks, which is no one's concern

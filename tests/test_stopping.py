@@ -113,7 +113,15 @@ def test_workers_of_the_study_end_with_it_whatever_they_were_given():
     process, pid = started(HAS_A_WORKER)
     process.kill()
     assert ends(int(pid))
-    process.communicate()
+    process.communicate(timeout=60)  # none is left that has its output open
+
+
+def test_a_worker_of_the_study_whose_parent_has_gone_meanwhile_ends_at_once():
+    gone, _ = started("print()")
+    gone.communicate()
+    process, _ = started(f"from experiments import pool; pool._end_with({gone.pid})")
+    process.communicate(timeout=60)
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -265,14 +265,14 @@ def test_the_table_for_the_pages_begins_with_what_flipped_and_is_bounded(monkeyp
         {"instance": list("abcd"), "label": "rock", "label_confidence": [0.1, 0.9, 0.6, 0.3]}
     )
     old = diff.candidates(table.assign(label_confidence=[0.1, 0.2, 0.6, 0.3]), "old")
-    new = diff.Version("new", diff.candidates(table, "new"))
-    difference = diff.compare(diff.Version("old", old), new)
-    found = track.shown(table, difference)
+    ours = diff.candidates(table, "new")
+    difference = diff.compare(diff.Version("old", old), diff.Version("new", ours))
+    found = track.shown(ours, difference)
     assert found.instance.tolist() == ["b", "a", "d", "c"]
     assert found.change.tolist() == ["kept", "", "", ""]
     assert found.decision.tolist() == ["keep", "drop", "drop", "keep"]
     monkeypatch.setattr(track, "MOST_ROWS", 2)
-    assert track.shown(table, None).instance.tolist() == ["a", "d"]
+    assert track.shown(ours, None).instance.tolist() == ["a", "d"]
 
 
 def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
