@@ -7,6 +7,8 @@ each case:
     fit        `WSCPML.fit` against n, q, d and candidates a row, and the exponents of its growth
     lr, rf     cleanlab on the same data: out-of-fold logistic regression, or a forest, its scores
                and its filter; and how well each tells the false candidates (ROC AUC)
+    given      `label_confidence` of probabilities that are given, and `issues`, what cleanlab's
+               filter takes for the same; memory is with the probabilities, as float32
     clean      `wscpml clean` on a Parquet file, with page and model; the last has a million rows
     predict    `wscpml predict`: rows for each second of processor time
     repro      `dvc repro` of a copy of this project on that file, all its stages; memory is that of
@@ -80,6 +82,7 @@ class Problem:
 BASE, SMALL = Problem(), Problem(300, 8, 10)
 LARGE = Problem(50_000, 64, 1000)
 BESIDE = Problem(100_000, 100, 200)  # cleanlab
+GIVEN = (Problem(1000, 1, 20), Problem(20_000, 1, 50), Problem(100_000, 1, 1000))
 LONG = Problem(200_000, 64, 20)
 MILLION = Problem(1_000_000, 64, 1000)
 
@@ -242,6 +245,44 @@ def peer(name: str) -> Callable[[Path], Figures]:
     return run
 
 
+def some_probabilities(candidates: sparse.csr_array, true: Array) -> Array:
+    """Probabilities ``(n, q)`` that lean to the true labels."""
+    rng = np.random.default_rng(0)
+    P = rng.random(candidates.shape, np.float32)
+    for rows in row_blocks(len(P), ROWS_AT_ONCE):
+        P[rows] **= 8
+    row, label = (each[true] for each in candidates.nonzero())
+    P[row, label] = np.maximum(P[row, label], rng.random(len(row), np.float32))
+    return P
+
+
+def given(directory: Path) -> Figures:
+    """Ours, by probabilities alone."""
+    from wscpml import label_confidence
+
+    _, candidates, true = read(directory)
+    label_confidence(np.eye(20), np.eye(20))  # what is imported late is, by now
+    P = some_probabilities(candidates, true)
+    figures: Figures = {}
+    with measured(figures):
+        confidence = label_confidence(candidates, P)
+    return figures | {"auc": auc(true, confidence[candidates.nonzero()])}
+
+
+def issues(directory: Path) -> Figures:
+    """cleanlab's filter, by the same probabilities."""
+    from cleanlab.internal.multilabel_utils import onehot2int
+    from cleanlab.multilabel_classification.filter import find_label_issues
+
+    _, candidates, true = read(directory)
+    P = some_probabilities(candidates, true)
+    labels = onehot2int(candidates.toarray())
+    figures: Figures = {}
+    with measured(figures):
+        find_label_issues(labels, P, "self_confidence", n_jobs=1)
+    return figures | {"auc": auc(true, P[candidates.nonzero()])}
+
+
 def clean(directory: Path) -> Figures:
     """The command, with a page and a model."""
     from pyarrow.parquet import read_table
@@ -320,6 +361,8 @@ CHILDREN: dict[str, Callable[[Path], Figures]] = {
     "fit": fit,
     "lr": peer("lr"),
     "rf": peer("rf"),
+    "given": given,
+    "issues": issues,
     "clean": clean,
     "predict": predict,
     "repro": repro,
@@ -356,8 +399,10 @@ def cases(quick: bool) -> Iterator[tuple[Problem, tuple[str, ...]]]:
         for value in values:
             want(replace(base, **{name: value}), "fit")
     if quick:
-        want(base, "fit", "lr", "rf", "clean", "predict")
+        want(base, "fit", "lr", "rf", "given", "issues", "clean", "predict")
     else:
+        for problem in GIVEN:
+            want(problem, "given", "issues")
         want(LARGE, "fit", "repro")
         want(base, *(f"dask{workers}" for workers in WORKERS))
         want(replace(base, n=2 * base.n), "dask2")

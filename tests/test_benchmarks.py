@@ -383,10 +383,10 @@ def test_the_scale_benchmark_measures_all_doors_and_goes_on_where_it_was(
     monkeypatch.setattr(judging, "TREES", 20)
     monkeypatch.setattr(scale, "in_child", lambda name, place: scale.CHILDREN[name](place))
     figures = quick(scale)
-    for name in ("fit", "lr", "rf", "clean", "predict"):
+    for name in ("fit", "lr", "rf", "given", "issues", "clean", "predict"):
         assert figures[f"300x8x10.{name}.seconds"] > 0
         assert figures[f"300x8x10.{name}.own_gb"] > 0
-    for name in ("fit", "lr", "rf", "clean"):
+    for name in ("fit", "lr", "rf", "given", "issues", "clean"):
         assert figures[f"300x8x10.{name}.auc"] > 0.7
     assert figures["300x8x10.clean.auc"] == pytest.approx(figures["300x8x10.fit.auc"], abs=0.02)
     assert {"exponent.n.seconds", "exponent.q.own_gb"} <= figures.keys()

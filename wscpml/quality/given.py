@@ -25,6 +25,7 @@ from wscpml.quality import confusion, judging, noise_model
 from wscpml.quality.noise_model import look_up
 
 PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
+PAIRS_LEARNED = 5_000_000  # that are learned from at most
 
 
 def label_confidence(candidates: Any, probabilities: Any) -> Any:
@@ -176,6 +177,7 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     """
     n, k = Y.shape
     sample = start_rows(n)
+    sample = sample[:: -(-len(sample) * k // PAIRS_LEARNED)]
     known, predicted = Y[sample].toarray(), P[sample][:, live]
     seen = noise_model.fit(predicted, known, cautious=True)
     weights = noise_model.weights_of(known)
