@@ -124,7 +124,7 @@ def test_describe_says_what_was_understood(capsys):
     assert "candidates a row    1.00 on average, 1 to 1" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="yeast: is a named data set; --tags is for files"):
         main(["describe", "yeast", "--tags", "x"])
-    with pytest.raises(SystemExit, match="CANDIDATES is no other file and --tags no column of"):
+    with pytest.raises(SystemExit, match="--tags names their column here, or CANDIDATES another"):
         main(["describe", "x.csv"])
     with pytest.raises(SystemExit, match="nothing.csv: no such file"):
         main(["describe", "nothing.csv", "--tags", "tags"])

@@ -61,11 +61,13 @@ def test_what_a_person_says_goes_first():
 
 def test_what_is_left_out_says_why():
     table = pd.DataFrame({"a": [None] * N, "b": [f"u{i}" for i in range(N)], "c": range(N)})
+    table["d"] = [f"song {i}" for i in range(N)]
     found = recognise(table, {"c": "ignore"}, "x", own.in_python)
     assert [each.why for each in found] == [
         "is empty in every row",
         "is one word, another in nearly every row, as ids are",
         "as you say",
+        "is 'song' and another number in nearly every row",
     ]
 
 

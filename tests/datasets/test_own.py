@@ -366,7 +366,7 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {},
             {"features": "tagged.csv"},
-            "tags= no column of this one; its columns are song",
+            "tags= names their column here, or candidates= another file; the columns are song",
         ),
         (
             {},
@@ -420,7 +420,8 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"x.csv": "song,t,rock\ns1,5,0\n"},
             {"tags": "tag_*"},
-            "x.csv: candidates= is no other file and tags= no column of this one",
+            "x.csv: where are its tags? tags= names their column here, or candidates= another "
+            "file; the columns are song, t, rock",
         ),
         (
             {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,2\n"},
@@ -479,7 +480,7 @@ def test_options_have_the_names_of_the_door(named, id, tags, candidates, separat
 
     Path("y.csv").write_text("rock\n1\n0\n")
     np.save("x.npy", X)
-    assert f"x.csv: {candidates} is no other file and {tags} no column of this" in refusal()
+    assert f"{tags} names their column here, or {candidates} another file; the" in refusal()
     assert f"{id}: has no column 'artist'" in refusal(
         features="tagged.csv", tags="tags", id="artist"
     )

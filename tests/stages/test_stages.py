@@ -559,7 +559,7 @@ def test_a_mistake_in_own_files_is_told_in_the_words_of_params_yaml(tiny_project
     Path("data/own").mkdir(parents=True, exist_ok=True)
     Path("data/own/x.csv").write_text("tempo\n1\n2\n")
     change("dataset", {"name": None, "features": "data/own/x.csv"})
-    said = "dataset.candidates is no other file and dataset.tags no column of this one"
+    said = r"where are its tags\? dataset.tags names their column here, or dataset.candidates"
     with pytest.raises(UserError, match=f"data/own/x.csv: {said}"):
         run_all("prepare")
 

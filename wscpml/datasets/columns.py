@@ -23,6 +23,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
 MOST_CATEGORIES = 40  # different values of a category; of more it is text
 DATES = ("ISO8601", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y")
+NUMBERED = r"^(\D*[^\W\d])\s*\d+$"  # words and a number, such as `song 12`
 AS_SAID = "as you say"
 FIRST_LOOK = 200  # different cells that tell whether a column may hold dates
 
@@ -180,6 +181,9 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
     words = look.str.strip().str.contains(r"\s", regex=True).mean() >= 0.5
     if not words and len(different) > 0.9 * len(filled):
         return Column(name, "ignore", "is one word, another in nearly every row, as ids are")
+    before = look.str.extract(NUMBERED)[0]
+    if (before == before[0]).all() and len(different) > 0.9 * len(filled):
+        return Column(name, "ignore", f"is {before[0]!r} and another number in nearly every row")
     return Column(name, "text")
 
 

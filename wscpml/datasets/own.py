@@ -28,6 +28,7 @@ from wscpml.errors import UserError
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
+MOST_NAMED = 20  # columns in a message
 NO_VOTES = np.float64(0)
 TAGGERS = ("tagger", "annotator")  # columns of long rows that say who gave the label
 
@@ -230,8 +231,8 @@ class _Files:
         tagged = self.tag_columns(found, path, with_tags)
         if with_tags and not tagged:
             raise UserError(
-                f"{path}: {sources.named('candidates')} is no other file and "
-                f"{sources.named('tags')} no column of this one; its columns are {_columns(found)}"
+                f"{path}: where are its tags? {sources.named('tags')} names their column here, or "
+                f"{sources.named('candidates')} another file; the columns are {_columns(found)}"
             )
         ids = self.ids(found, path)
         shown = [name for name in sources.show if name not in sources.columns]
@@ -319,7 +320,9 @@ def _numbered(stem: str, count: int) -> list[str]:
 
 
 def _columns(table: pd.DataFrame) -> str:
-    return ", ".join(map(str, table.columns[:10]))
+    names = list(map(str, table.columns))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def refuse_unreadable(path: Path) -> None:
