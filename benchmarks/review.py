@@ -83,6 +83,7 @@ class Reviewed:
         self.rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
         self.unseen = self.rows.feature_map(given.X[self.test])
         self.predict = first_kept(self.rows, self.Y)
+        self.unanswered = judging.judge_by(self.predict, self.Y, Decided.nothing())
 
     def by_cleanlab(self) -> Array:
         """cleanlab's scores of the candidates, ``(n, q)``."""
@@ -113,8 +114,7 @@ class Reviewed:
     def course(self, order: str) -> list[dict[str, float]]:
         """The figures after each number of answers."""
         scores = self.by_cleanlab() if order == "cleanlab" else None
-        decided = Decided.nothing()
-        judged = judging.judge_by(self.predict, self.Y, decided)
+        decided, judged = Decided.nothing(), self.unanswered
         told = [self.figures(judged, decided)]
         for answers in ANSWERS[1:]:
             more = answers - len(decided.row)
@@ -169,8 +169,7 @@ def at_best(case: str, draws: int) -> dict[str, float]:
         reviewed = Reviewed(name, kind, draw)
         row, label = np.nonzero(reviewed.Y)
         true = reviewed.truth[row, label]
-        confidence = judging.judge_by(reviewed.predict, reviewed.Y, Decided.nothing())
-        sure = confidence.label_confidence[row, label]
+        sure = reviewed.unanswered.label_confidence[row, label]
         offsets = sparse.csr_array((np.ones(len(label)), (np.arange(len(label)), label)))
         known = sparse.hstack([logit(sure)[:, None], offsets], format="csr")
         told = LogisticRegression(C=100, max_iter=1000).fit(known, true).decision_function(known)
