@@ -274,14 +274,14 @@ def test_plots_show_the_course_and_the_quality_of_the_run(project):
 
 def test_queued_experiments_of_two_workers_land_in_the_one_store(project):
     before = len(runs(project))
-    for alpha in ("0.1", "0.00001"):
-        project.run("dvc", "exp", "run", "--queue", "-S", f"clustering.alpha={alpha}")
+    for threshold in ("0.4", "0.00001"):  # of which nothing is fitted again
+        project.run("dvc", "exp", "run", "--queue", "-S", f"evaluation.threshold={threshold}")
     project.run("dvc", "exp", "run", "--run-all", "--jobs", "2")
     found = runs(project)
     assert len(found) == before + 2
-    assert {"0.1", "1e-05"} <= set(found["params.clustering.alpha"])
+    assert {"0.4", "1e-05"} <= set(found["params.evaluation.threshold"])
     shown = pd.read_csv(StringIO(project.run("dvc", "exp", "show", "--csv").stdout))
-    assert {0.1, 1e-5} <= set(shown["params.yaml:clustering.alpha"])
+    assert {0.4, 1e-5} <= set(shown["params.yaml:evaluation.threshold"])
     assert set(found["tags.dvc.experiment"].dropna()) <= set(shown.Experiment)
 
 
