@@ -23,7 +23,7 @@ def by_features(truth, rate, rng):
 
 
 BY_RATE = [noise.uniform, noise.by_frequency, noise.label_dependent, by_features]
-MODELS = [*BY_RATE, noise.per_label, noise.twins]
+MODELS = [*BY_RATE, noise.per_label, noise.per_row, noise.twins]
 RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 
 
@@ -201,9 +201,10 @@ def test_shares_of_nothing_are_zero():
     assert noise.summary(everything, everything)["rate"] == 0.0
 
 
-def test_labels_have_rates_of_their_own_with_the_given_mean():
-    truth = np.zeros((4000, 300), dtype=np.uint8)
-    own = noise.per_label(truth, 0.25, rng()).mean(axis=0)
+@pytest.mark.parametrize(("model", "shape"), [("per_label", (4000, 300)), ("per_row", (300, 4000))])
+def test_labels_or_rows_have_rates_of_their_own_with_the_given_mean(model, shape):
+    truth = np.zeros(shape, dtype=np.uint8)
+    own = getattr(noise, model)(truth, 0.25, rng()).mean(axis=shape.index(4000))
     assert own.mean() == pytest.approx(0.25, abs=0.04)
     assert own.std() == pytest.approx(np.sqrt(0.25 * 0.75 / 3), abs=0.03)  # of Beta(0.5, 1.5)
 

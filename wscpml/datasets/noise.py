@@ -1,9 +1,10 @@
 """Candidate noise: makes partial multi-label data of clean multi-label data.
 
 `pad_candidates` is the paper's model. The others add false labels: evenly, or with a chance that
-differs from label to label, in proportion to how frequent a label is, rather those that go with a
-row's true labels, with its neighbours in feature space, or that are the twin of a true one. What is
-slow to import and not needed by `pad_candidates` is imported where it is used.
+differs from label to label or from row to row, in proportion to how frequent a label is, rather
+those that go with a row's true labels, with its neighbours in feature space, or that are the twin
+of a true one. What is slow to import and not needed by `pad_candidates` is imported where it is
+used.
 """
 
 from typing import Literal
@@ -22,6 +23,7 @@ Kind = Literal[
     "pad",
     "uniform",
     "per_label",
+    "per_row",
     "frequency",
     "label_dependent",
     "instance_dependent",
@@ -52,6 +54,7 @@ def inject(
         models = {
             "uniform": uniform,
             "per_label": per_label,
+            "per_row": per_row,
             "frequency": by_frequency,
             "label_dependent": label_dependent,
             "twins": twins,
@@ -85,6 +88,15 @@ def per_label(truth: Array, rate: float, rng: np.random.Generator) -> Array:
     of 0.25, Beta(0.5, 1.5), some labels are hardly ever given wrongly, and some mostly.
     """
     own = rng.beta(UNEVEN * rate, UNEVEN * (1 - rate), truth.shape[1])
+    return _add(truth, own, rng)
+
+
+def per_row(truth: Array, rate: float, rng: np.random.Generator) -> Array:
+    """Candidates ``(n, q)``: the truth, and false labels with a chance of their row's own.
+
+    The chances are drawn as those of `per_label`: some rows are tagged with care, and some without.
+    """
+    own = rng.beta(UNEVEN * rate, UNEVEN * (1 - rate), (len(truth), 1))
     return _add(truth, own, rng)
 
 

@@ -204,11 +204,14 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
         block = Y[rows]
         row, label = block.nonzero()
         of_rows, ours = block.toarray(), P[rows][:, live]
-        scores = ours if seen.others is None else seen.others.added_to(ours, of_rows)
+        scores = noise_model.scored(seen.others, model.taggers, ours, of_rows)
         learned_from = np.searchsorted(sample, (rows.start, rows.stop))
         inside = slice(*learned_from)
         scores[sample[inside] - rows.start] = seen.scores[inside]
-        found, _ = learned.first(ours[row, label], scores[row, label], label)
+        added = None
+        if model.taggers:
+            added = model.taggers.added(ours, of_rows)[row, label]
+        found, _ = learned.first(ours[row, label], scores[row, label], label, added)
         found *= confusion.left(model.confused, ours, of_rows)[row, label]
         confidence[Y.indptr[rows.start] : Y.indptr[rows.stop]] = found
     return confidence

@@ -25,7 +25,7 @@ from wscpml.arrays import EVEN_ODDS, Array, Matrix, label_counts, row_blocks, to
 from wscpml.blocks import Engine
 from wscpml.memory import give_back
 from wscpml.progress import SECONDS, Steps, steps
-from wscpml.quality import confusion, forests, learning, noise_model
+from wscpml.quality import confusion, forests, learning, noise_model, taggers
 from wscpml.quality.decisions import Decided
 from wscpml.quality.forests import Forest
 from wscpml.quality.noise_model import RATES, NoiseModel, Others, Span, look_up, weights_of
@@ -50,6 +50,10 @@ FLAT = 0.25  # power of beliefs that intervals are read from: curves are no law 
 INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
 WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every row has
 MOST_NAMED = 5  # labels in a warning
+UNEVEN = (
+    "rows differ in how many of their tags are wrong, as where some are tagged without care: tags "
+    "of a row with more than its features foretell are believed less"
+)
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
 ALONE = Engine()
@@ -84,6 +88,7 @@ class Noise:
     seen: float  # weight of the noise that is seen, 0 ... 1
     weight: float  # of the label confidences in what is trained on, 0 ... 4
     warnings: list[Remark]
+    by_row: float = 0.0  # how far rates differ from row to row, 0 ... 1
     lost: float | None = None  # share of the true labels that are no candidates; None: complete
 
     def table(self, names: list[str], candidates: Matrix) -> pd.DataFrame:
@@ -107,13 +112,15 @@ class Noise:
             "dispersion": self.dispersion,
             "deviation": self.deviation,
             "weight": self.weight,
+            **({"by_row": self.by_row} if self.by_row else {}),
             **({} if self.lost is None else {"lost": self.lost}),
         }
 
     def told(self, names: list[str]) -> list[str]:
         """Which noise it is, and the warnings, in words."""
         lost = [] if self.lost is None else [LOSING.format(100 * self.lost)]
-        return [*self._which(), *lost, *(warning.told(names) for warning in self.warnings)]
+        rows = [UNEVEN] if self.by_row >= EVEN_ODDS else []
+        return [*self._which(), *rows, *lost, *(each.told(names) for each in self.warnings)]
 
     def _which(self) -> list[str]:
         known = self.chances[np.isfinite(self.chances)]
@@ -345,8 +352,13 @@ class Learned:
         """The chance of being a candidate, and of being true, by labels' own curves."""
         return self.model.curve_tables(self.span.low, self.span.width)
 
-    def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
-        """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``."""
+    def first(
+        self, P: Array, scores: Array, label: Array | None, added: Array | None
+    ) -> tuple[Array, Array]:
+        """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``.
+
+        What is `added` to the row's rate is told for each, where rates differ from row to row.
+        """
         pooled, by_features = self.right(scores), self.right(P)
         place = self.span.place(scores, label)
         own, of_own = (look_up(place, table, label) for table in self.tables)
@@ -355,6 +367,9 @@ class Learned:
         confidence = confident(
             self.model, self.weights, *chances, rank, self.tied, label, weight=self.own_weight
         )
+        if added is not None:
+            rate = float(self.model.chances @ self.weights / self.weights.sum())
+            confidence = taggers.believed(confidence, added, rate, self.model.seen)
         return confidence, between(pooled, own)
 
     def absent(self, P: Array, scores: Array) -> Array:
@@ -436,11 +451,14 @@ def _first_round(
     """
     _, row, label = every.pairs(chosen)
     absent = None if every.complete else learned.absent(P, scores)
+    by_row = learned.model.taggers
+    added = None if by_row is None else by_row.added(P, every.targets(chosen, P.shape[1]))
     if every.complete and every.given is None:
-        confidence, chance = learned.first(P[row, label], scores[row, label], label)
+        of_pairs = None if added is None else added[row, label]
+        confidence, chance = learned.first(P[row, label], scores[row, label], label, of_pairs)
         true = chance * confidence / (1 - learned.lost)
     else:
-        all_confidences, all_chances = learned.first(P, scores, None)
+        all_confidences, all_chances = learned.first(P, scores, None, added)
         confidence, chance = all_confidences[row, label], all_chances[row, label]
         true = all_chances * all_confidences / (1 - learned.lost)
     targets = every.targets(chosen, P.shape[1], _voted(confidence, votes, label))
@@ -484,20 +502,16 @@ class _Judging:
         first, *second = (each(kernel, scaled) for each in learned.predictors if each)
         P = _beside(first, given)
         Y = self.every.targets(chosen, P.shape[1])
-        scores = _with(learned.others[0], P, Y)
+        scores = noise_model.scored(learned.others[0], learned.model.taggers, P, Y)
         found, true, targets = _first_round(learned, self.every, chosen, P, scores)
         _, row, label = self.every.pairs(chosen)
         left = confusion.left(learned.model.confused, P, Y)[row, label]
         for ours in second:
             P = _beside(ours, None if given is None else true)
-            again = _with(learned.others[1], P, targets)
+            again = noise_model.scored(learned.others[1], None, P, targets)
             found = _second_round(learned, found, true, again, row, label)
         found = found._replace(confidence=found.confidence * left)
         self.every.write(self.into, chosen, found)
-
-
-def _with(others: Others | None, P: Array, Y: Array) -> Array:
-    return P if others is None else others.added_to(P, Y)
 
 
 def _rare_share(candidates: Matrix) -> Array:
@@ -756,6 +770,7 @@ def _over_all_labels(
         deviation=model.deviation(counts[live]),
         seen=model.seen,
         weight=worth(model, counts[live], learned.tied, len(decided.row), apart_by_answers),
+        by_row=model.seen * model.taggers.weight if model.taggers else 0.0,
         warnings=_warnings(model, learned.tied, live, rest, counts, n, high - low, voted),
     )
     return JudgedLabels(confidence, noise)

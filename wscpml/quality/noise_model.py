@@ -22,8 +22,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from wscpml.arrays import Array, row_blocks
-from wscpml.quality import confusion
+from wscpml.quality import confusion, taggers
 from wscpml.quality.confusion import Confused
+from wscpml.quality.taggers import Taggers
 
 # (G,), even in Jeffreys' measure, from next to none up to 0.95: a label that is a candidate of
 # nearly every row shows nothing, its rate least of all.
@@ -32,6 +33,7 @@ RATES = np.sin(ANGLES) ** 2
 BINS = 40  # of rows, in which predictions are compared with candidates
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of other labels as evidence; or not at all
 COMPETE, FREE = 0.25, 0.5  # dispersion up to which labels compete, and from which they do not
+ALONE = 1.0  # dispersion of independent labels
 LEVEL, SPREAD, STEEP = -2.0, 1.5, 3.0  # logit of the truth on an average row, deviation; of slopes
 ROUNDS, PRIORS = 3, 3.0  # that find the level; labels that LEVEL counts for
 NONE = 0.05  # prior share of labels without noise
@@ -79,6 +81,7 @@ class NoiseModel:
     groups: list[list[int]]  # of labels that are given to the same rows
     first: Array  # (q,), the first label of each one's group
     confused: list[Confused]  # pairs of labels that may be taken for each other
+    taggers: Taggers | None  # by whom rates differ from row to row; None: they do not
 
     @property
     def free(self) -> float:
@@ -159,11 +162,17 @@ def fit(P: Array, Y: Array, cautious: bool = False) -> Seen:
         real = others.real
         others = replace(others, heard=real * others.heard)
         scores = P + real * (scores - P)
+    by_row = None
+    if others is not None and found > ALONE:
+        by_row = taggers.learn(P, Y, scores, first, by_others)
+    if by_row:
+        scores = by_row.taken_from(scores, P, Y)
     bins, span = by_label(scores, Y)
     floors = bins
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        floors, _ = by_label(learn_others(P, Y, np.arange(Y.shape[1]), by_others)[1], Y)
-    model = by_bins(bins, floors, weights_of(Y), found, groups, first, pairs)
+        alone = learn_others(P, Y, np.arange(Y.shape[1]), by_others)[1]
+        floors, _ = by_label(by_row.taken_from(alone, P, Y) if by_row else alone, Y)
+    model = by_bins(bins, floors, weights_of(Y), found, groups, first, pairs, by_row)
     return Seen(model, scores, others, span, bins)
 
 
@@ -175,11 +184,18 @@ def by_bins(
     groups: list[list[int]],
     first: Array,
     pairs: list[Confused],
+    by_row: Taggers | None,
 ) -> NoiseModel:
     """Which noise it is, by the bins of each label's scores; `floors` show whether there is any."""
     beliefs, curves = levelled(bins, weights, freedom(dispersion))
     seen = seen_noise(fit_curves(floors, HARDLY_ANY))
-    return NoiseModel(beliefs, curves, dispersion, seen, groups, first, pairs)
+    return NoiseModel(beliefs, curves, dispersion, seen, groups, first, pairs, by_row)
+
+
+def scored(others: "Others | None", by_row: Taggers | None, P: Array, Y: Array) -> Array:
+    """The scores of rows that nothing was learned from, by predictions P of Y ``(b, q)``."""
+    scores = P if others is None else others.added_to(P, Y)
+    return scores if by_row is None else by_row.taken_from(scores, P, Y)
 
 
 def weights_of(Y: Array) -> Array:

@@ -1,0 +1,85 @@
+"""Noise that differs from row to row, as where some people who tag are careless.
+
+A row that has more of the other labels than its features foretell was probably tagged by somebody
+who gives more, and then a false label, too, is given to it with a higher chance. With predictions P
+that have not seen the row, and R = Y - P,
+
+    P(Y_ij = 1) = P_ij + slope (1 - P_ij) sum_{k != j} R_ik
+
+with one slope, by least squares. True labels that go together tell of each other as well, but each
+of some and against others: rates are taken to differ from row to row as far as the sum of all
+others alone tells what the other labels tell one by one (`noise_model.Others`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wscpml.arrays import Array, row_blocks
+
+CHANCE = 10.0  # chi-square of a slope that may be by chance
+SOME, MOST = 0.1, 0.3  # share of what others tell from which, and up to which, rows count
+LEAST = 0.1  # of the mean rate that a row's is at least
+HIGHEST = 0.95  # rate of a row
+PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
+
+
+@dataclass(frozen=True)
+class Taggers:
+    """What the number of a row's other labels tells of its noise."""
+
+    slope: float
+    weight: float  # how far rates differ from row to row, 0 ... 1
+    ones: Array  # (k,), the labels that testify
+    back: Array  # (q,), which of these each label is
+    heard: Array  # (k,), how far it testifies, and is told of
+
+    def added(self, P: Array, Y: Array) -> Array:
+        """The chance that is added to false labels of some rows, by predictions P of Y ``(b, q)``.
+
+        Each label's is by the other labels alone.
+        """
+        beyond = _of_others((Y - P)[:, self.ones] * self.heard)
+        return (self.weight * self.slope * self.heard * beyond)[:, self.back]
+
+    def taken_from(self, scores: Array, P: Array, Y: Array) -> Array:
+        """Scores ``(b, q)`` by features and other labels, without what these tell of taggers."""
+        return scores - (1 - P) * self.added(P, Y)
+
+
+def believed(confidence: Array, added: Array, rate: float, seen: float) -> Array:
+    """Label confidences in the light of the row's own rate, where noise is `seen`, 0 ... 1.
+
+    Takes what is `added`, for each confidence, to the mean `rate` of all labels: as many times as
+    the row's rate is that one, the odds against each of its candidates are.
+    """
+    times = np.clip(1 + added / rate, LEAST, max(HIGHEST / rate, 1)) ** seen
+    return confidence / (confidence + (1 - confidence) * times)
+
+
+def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Taggers | None:
+    """Whether rates differ from row to row, and how; None if they do not.
+
+    Takes predictions P of Y, by features alone, and scores by other labels too, all ``(n, q)``. Of
+    labels that are given to the same rows only the ``first (q,)`` testifies, and each as far as it
+    is `heard` ``(q,)``.
+    """
+    ones, back = np.unique(first, return_inverse=True)
+    heard, sums = heard[ones], np.zeros(4)
+    for rows in row_blocks(len(P), max(1, PAIRS_AT_ONCE // P.shape[1])):
+        p, y = P[rows][:, ones], Y[rows][:, ones]
+        R, left = y - p, y - scores[rows][:, ones]
+        x = (1 - p) * _of_others(R * heard) * heard
+        sums += [(each * heard).sum() for each in (x * R, x**2, R**2, left**2)]
+    along, size, before, after = sums
+    told = max(along, 0) ** 2 / max(size, 1e-12)
+    by_others = max(before - after, 1e-12)
+    weight = float(np.clip((told / by_others - SOME) / (MOST - SOME), 0, 1))
+    if not weight or told < CHANCE * before / (len(P) * max(heard.sum(), 1e-12)):
+        return None
+    return Taggers(along / size, weight, ones, back, heard)
+
+
+def _of_others(R: Array) -> Array:
+    """The sum of each row without the label itself, ``(n, k)``."""
+    return np.asarray(R.sum(axis=1, keepdims=True) - R)
