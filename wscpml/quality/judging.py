@@ -495,6 +495,13 @@ class _Judging:
         found = found._replace(confidence=found.confidence * left)
         self.every.write(self.into, chosen, found)
 
+    def written(self, block: slice) -> list[Array]:
+        """What was found of a block."""
+        chosen = self.rest[block]
+        place, _, _ = self.every.pairs(chosen)
+        missing = [] if self.into.missing is None else [self.into.missing[chosen]]
+        return [self.into.confidence[place], self.into.chance[place], *missing]
+
 
 def _with(others: Others | None, P: Array, Y: Array) -> Array:
     return P if others is None else others.added_to(P, Y)
