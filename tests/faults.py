@@ -8,6 +8,7 @@ what was wrong.
 """
 
 import argparse
+import compileall
 import hashlib
 import importlib
 import json
@@ -87,6 +88,7 @@ class Place:
         }
         self.env.pop("MLFLOW_TRACKING_URI", None)
         copy_project(path)
+        compileall.compile_dir(path, quiet=1)  # once, and not by every process
         (self.rooms / "tmp").mkdir(parents=True)
         params = yaml.safe_load((path / "params.yaml").read_text())
         params["dataset"]["name"], params["noise"]["candidates"] = "emotions", 4

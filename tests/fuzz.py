@@ -380,7 +380,7 @@ def targets() -> dict[str, Target]:
     worded = JUDGED.assign(decided=["true", "", "false", ""])
     features = written("x.parquet", lambda path: TABLE[["song", "tempo"]].to_parquet(path))
     return {
-        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german]}),
+        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german, short]}),
         "csv.gz": Target(_songs("x.csv.gz"), {"x.csv.gz": [gzip.compress(short)]}, in_gzip),
         "jsonl": Target(_songs("x.jsonl"), {"x.jsonl": json_lines}),
         "parquet": Target(_songs("x.parquet"), {"x.parquet": [*tables, plain]}),
