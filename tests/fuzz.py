@@ -191,7 +191,9 @@ EXPORT = [
             {
                 "completed_by": 1,
                 "created_at": "2024-05-31T10:00:00Z",
-                "result": [{"type": "choices", "value": {"choices": ["rock"]}}],
+                "result": [
+                    {"from_name": "labels", "type": "choices", "value": {"choices": ["rock"]}}
+                ],
             }
         ],
     }
@@ -218,7 +220,10 @@ def _songs(name: str, **given: object) -> Callable[[Path], object]:
     def read(directory: Path) -> object:
         sources = own.Sources(directory / name, **{"id": "song", "tags": "tags"} | given)  # type: ignore[arg-type]
         data = own.load(sources)
-        return check(data, name)
+        warnings = check(data, name)
+        written_names = [*data.label_names, *data.feature_names, *map(str, data.instance_ids)]
+        assert "".join(written_names).encode()
+        return warnings
 
     return read
 
@@ -290,7 +295,10 @@ def _decisions(directory: Path) -> object:
 
 
 def _export(directory: Path) -> object:
-    return review.label_studio_decisions(artifacts.read(directory / "x.json"), "x.json")
+    export = review.label_studio_export(directory / "x.json")
+    said = review.label_studio_decisions(export, "x.json")
+    decisions.append(directory / "y.csv", said.to_dict("records"))
+    return decisions.read(directory / "y.csv")
 
 
 @cache
@@ -349,6 +357,8 @@ def targets() -> dict[str, Target]:
     short = TABLE[["song", "tempo", "tags"]].to_csv(index=False).encode()
     dated = TABLE[["song", "tempo", "tags"]].assign(day=pd.to_datetime(TABLE.day))
     german = TABLE.to_csv(index=False, sep=";", decimal=",").encode()
+    loud = TABLE.assign(loud=0.5)
+    german_loud = loud.to_csv(index=False, sep=";", decimal=",").encode()
     json_lines = [
         "".join(json.dumps(row) + "\n" for row in table.to_dict("records")).encode()
         for table in (TABLE, LISTS)
@@ -419,9 +429,7 @@ def targets() -> dict[str, Target]:
         "decisions": Target(
             _decisions, {"x.csv": [table.to_csv(index=False).encode() for table in (said, full)]}
         ),
-        "predict": Target(
-            _predict, {"x.csv": [TABLE.assign(loud=0.5).to_csv(index=False).encode(), csv]}
-        ),
+        "predict": Target(_predict, {"x.csv": [loud.to_csv(index=False).encode(), german_loud]}),
         "candidates": Target(
             _candidates,
             {

@@ -24,7 +24,7 @@ from scipy import sparse
 from wscpml import npy_files, temporaries
 from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError, reason
-from wscpml.limits import ask
+from wscpml.limits import ask, parsed_json
 from wscpml.spreadsheets import table_as_meant, table_for_spreadsheets
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": npy_files.read,
     ".npz": npy_files.read_all,
     ".safetensors": _read_safetensors,
-    ".json": lambda path: json.loads(_whole_text(path)),
+    ".json": lambda path: parsed_json(_whole_text(path)),
     **dict.fromkeys([".dvc", ".lock", ".yaml"], _read_yaml),
     ".csv": _read_csv,
     ".parquet": _read_parquet,

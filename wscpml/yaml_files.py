@@ -26,6 +26,7 @@ class _Loader(yaml.SafeLoader):
         is_number = node.tag.endswith((":int", ":float"))
         if is_number and len(node.value) > MOST_DIGITS:
             raise yaml.YAMLError(f"it has a number of more than {MOST_DIGITS} digits")
+        node.value.encode()  # fails for half of a character
         return super().construct_scalar(node)
 
 
