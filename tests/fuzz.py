@@ -60,6 +60,7 @@ INTERESTING = [
     *(b'"', b"'", b"\n", b"\r", b"\0", b",", b";", b":", b"{", b"}", b"[", b"]", b"%", b"#", b"@"),
     *(b"\xff\xfe", b"\xc3", b"\xf0\x9f\x92\xa9", b"\xe2\x80\xae", b"&#0;", b"&x;", b"*a", b"&a "),
     *(b"!!python/name:os.system ", b"2024-99-99", b"true", b"null", b"NaN", b"=1+1", b"<!DOCTYPE "),
+    *(b"\\ud800", b'"\\ud800"', b'["\\ud800"]', b"../x", b"<<: ", b"\\u0000"),
     *(struct.pack("<i", value) for value in (-1, 0, 1, 2**31 - 1, -(2**31), 2**20)),
     *(struct.pack("<q", value) for value in (-1, 2**63 - 1, 2**40)),
     *(b"[" * 2000, b"a" * 5000, b"9" * 5000, b" " * 3000, b"\t:" * 1000, b"\\" * 999),
@@ -355,6 +356,7 @@ def targets() -> dict[str, Target]:
     """Every reader, by the name of what it reads."""
     csv = TABLE.to_csv(index=False).encode()
     short = TABLE[["song", "tempo", "tags"]].to_csv(index=False).encode()
+    listed = LISTS[["song", "tempo"]].assign(tags=LISTS.tags.map(json.dumps)).to_csv(index=False)
     dated = TABLE[["song", "tempo", "tags"]].assign(day=pd.to_datetime(TABLE.day))
     german = TABLE.to_csv(index=False, sep=";", decimal=",").encode()
     loud = TABLE.assign(loud=0.5)
@@ -390,7 +392,7 @@ def targets() -> dict[str, Target]:
     worded = JUDGED.assign(decided=["true", "", "false", ""])
     features = written("x.parquet", lambda path: TABLE[["song", "tempo"]].to_parquet(path))
     return {
-        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german, short]}),
+        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german, short, listed.encode()]}),
         "csv.gz": Target(_songs("x.csv.gz"), {"x.csv.gz": [gzip.compress(short)]}, in_gzip),
         "jsonl": Target(_songs("x.jsonl"), {"x.jsonl": json_lines}),
         "parquet": Target(_songs("x.parquet"), {"x.parquet": [*tables, plain]}),
