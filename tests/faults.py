@@ -730,7 +730,7 @@ def stop(place: Place, name: str, command: Sequence[str], k: int, rng: random.Ra
         (place.rooms / "tmp").mkdir()
     if left := [each.name for each in (place.rooms / "signals").rglob(".wscpml-*")]:
         wrong.append(f"left beside the output: {left[:3]}")
-    if k == 4 and name.startswith(("stages", "dvc", "make")):
+    if k == 4 and name.startswith((f"stages.{STAGES[-1]}", "dvc", "make")):  # after all stages
         code, err = place.run("dvc", "repro", check=False)
         found = place.what_is_wrong(runs=False)
         if code or found:
