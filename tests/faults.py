@@ -8,6 +8,7 @@ what was wrong.
 """
 
 import argparse
+import compileall
 import hashlib
 import importlib
 import json
@@ -87,6 +88,7 @@ class Place:
         }
         self.env.pop("MLFLOW_TRACKING_URI", None)
         copy_project(path)
+        compileall.compile_dir(path, quiet=1)  # once, and not by every process
         (self.rooms / "tmp").mkdir(parents=True)
         params = yaml.safe_load((path / "params.yaml").read_text())
         params["dataset"]["name"], params["noise"]["candidates"] = "emotions", 4
@@ -728,7 +730,7 @@ def stop(place: Place, name: str, command: Sequence[str], k: int, rng: random.Ra
         (place.rooms / "tmp").mkdir()
     if left := [each.name for each in (place.rooms / "signals").rglob(".wscpml-*")]:
         wrong.append(f"left beside the output: {left[:3]}")
-    if k == 4 and name.startswith(("stages", "dvc", "make")):
+    if k == 4 and name.startswith((f"stages.{STAGES[-1]}", "dvc", "make")):  # after all stages
         code, err = place.run("dvc", "repro", check=False)
         found = place.what_is_wrong(runs=False)
         if code or found:

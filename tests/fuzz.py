@@ -21,6 +21,7 @@ import time
 import traceback
 import zipfile
 import zlib
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -40,12 +41,13 @@ from benchmarks import ROOT
 from wscpml import artifacts, settings
 from wscpml.algorithm import features
 from wscpml.algorithm.network import Network
+from wscpml.cli import commands
 from wscpml.datasets import batches, own, readers
-from wscpml.datasets.dataset import check
+from wscpml.datasets.dataset import Dataset, check
 from wscpml.datasets.encoding import encode
 from wscpml.errors import MOST_CHARACTERS, MOST_LINES, UNPRINTABLE, UserError
-from wscpml.quality import decisions, review
-from wscpml.serving import model, prediction
+from wscpml.quality import decisions, diff, review
+from wscpml.serving import locks, model, prediction, versions
 
 SECONDS, BYTES = 5, 10**9  # that no input may take, of the processor and of memory
 ALLOWED = "500 MB"  # WSCPML_MAX_MEMORY
@@ -58,6 +60,7 @@ INTERESTING = [
     *(b'"', b"'", b"\n", b"\r", b"\0", b",", b";", b":", b"{", b"}", b"[", b"]", b"%", b"#", b"@"),
     *(b"\xff\xfe", b"\xc3", b"\xf0\x9f\x92\xa9", b"\xe2\x80\xae", b"&#0;", b"&x;", b"*a", b"&a "),
     *(b"!!python/name:os.system ", b"2024-99-99", b"true", b"null", b"NaN", b"=1+1", b"<!DOCTYPE "),
+    *(b"\\ud800", b'"\\ud800"', b'["\\ud800"]', b"../x", b"<<: ", b"\\u0000"),
     *(struct.pack("<i", value) for value in (-1, 0, 1, 2**31 - 1, -(2**31), 2**20)),
     *(struct.pack("<q", value) for value in (-1, 2**63 - 1, 2**40)),
     *(b"[" * 2000, b"a" * 5000, b"9" * 5000, b" " * 3000, b"\t:" * 1000, b"\\" * 999),
@@ -159,6 +162,13 @@ TABLE = pd.DataFrame(
         "tags": ["rock;folk", "R&B", "", "rock"],
     }
 )
+JUDGED = pd.DataFrame(
+    {
+        "instance": ["a", "b", "c", "d"],
+        "label": ["rock", "folk", "R&B", "rock"],
+        "label_confidence": [0.9, 0.2, 0.5, 0.0],
+    }
+)
 LISTS = TABLE.assign(tags=[["rock", "folk"], ["R&B"], [], ["rock"]])
 ARFF = b"""% songs
 @relation 'songs: -C 2'
@@ -182,7 +192,9 @@ EXPORT = [
             {
                 "completed_by": 1,
                 "created_at": "2024-05-31T10:00:00Z",
-                "result": [{"type": "choices", "value": {"choices": ["rock"]}}],
+                "result": [
+                    {"from_name": "labels", "type": "choices", "value": {"choices": ["rock"]}}
+                ],
             }
         ],
     }
@@ -209,9 +221,41 @@ def _songs(name: str, **given: object) -> Callable[[Path], object]:
     def read(directory: Path) -> object:
         sources = own.Sources(directory / name, **{"id": "song", "tags": "tags"} | given)  # type: ignore[arg-type]
         data = own.load(sources)
-        return check(data, name)
+        warnings = check(data, name)
+        written_names = [*data.label_names, *data.feature_names, *map(str, data.instance_ids)]
+        assert "".join(written_names).encode()
+        return warnings
 
     return read
+
+
+def _candidates(directory: Path) -> object:
+    """Read labels that are in another file than the features."""
+    data = own.load(own.Sources(directory / "x.parquet", directory / "y.csv", id="song"))
+    return check(data, "y.csv")
+
+
+def _probabilities(directory: Path) -> object:
+    given = Namespace(probabilities=directory / "x.csv", id="song", merge_variants=False)
+    found = commands._probabilities(given, some_songs())
+    assert ((found >= 0) & (found <= 1)).all()
+    return found
+
+
+def _diff(directory: Path) -> object:
+    old = diff.Version("old", diff.candidates(JUDGED, "old"))
+    return diff.text(diff.compare(old, versions.version(str(directory / "x.csv"))))
+
+
+def _locks(directory: Path) -> object:
+    """All that is made of DVC's files of a result that somebody else has, but its bytes."""
+    both = zip(locks.LOCKS, ("dvc.lock", "models.lock"), strict=True)
+    found = versions.locked({path: artifacts.read(directory / name) for path, name in both})
+    kept = locks.outs_of(artifacts.read(directory / "songs.dvc"), "songs.dvc")
+    for path in [*found.outs, *(out.path for out in kept)]:
+        assert (directory / path).resolve().is_relative_to(directory)
+        locks.hash_of(directory / path)
+    return found
 
 
 def _matrices(name: str) -> Callable[[Path], object]:
@@ -252,7 +296,17 @@ def _decisions(directory: Path) -> object:
 
 
 def _export(directory: Path) -> object:
-    return review.label_studio_decisions(artifacts.read(directory / "x.json"), "x.json")
+    export = review.label_studio_export(directory / "x.json")
+    said = review.label_studio_decisions(export, "x.json")
+    decisions.append(directory / "y.csv", said.to_dict("records"))
+    return decisions.read(directory / "y.csv")
+
+
+@cache
+def some_songs() -> Dataset:
+    with tempfile.TemporaryDirectory() as directory:
+        TABLE.to_csv(Path(directory, "x.csv"), index=False)
+        return own.load(own.Sources(Path(directory, "x.csv"), id="song", tags="tags"))
 
 
 @cache
@@ -275,11 +329,38 @@ def model_files() -> dict[str, list[bytes]]:
         return {path.name: [path.read_bytes()] for path in Path(directory, "m").iterdir()}
 
 
+def lock_files() -> dict[str, list[bytes]]:
+    """DVC's files of a small result."""
+    known = {"hash": "md5", "md5": "0123456789abcdef" * 2, "size": 7}
+    params = {
+        "metrics/code.json": {"stages.prepare": "0123"},
+        "metrics/settings.json": {"method": "wsc-pml", "noise": {"kind": "pad", "rate": None}},
+    }
+    prepare = {
+        "cmd": "python -m stages.prepare",
+        "deps": [{"path": "data/own/songs.csv"} | known],
+        "params": params,
+        "outs": [{"path": "data/prepared"} | known | {"md5": f"{known['md5']}.dir"}],
+    }
+    cluster = {"cmd": "true", "outs": [{"path": "data/pseudo_labels.parquet"} | known]}
+    files = {
+        "dvc.lock": {"schema": "2.0", "stages": {"prepare": prepare}},
+        "models.lock": {"schema": "2.0", "stages": {"cluster": cluster}},
+        "songs.dvc": {"outs": [{"path": "songs.csv"} | known]},
+    }
+    return {name: [yaml.safe_dump(content).encode()] for name, content in files.items()}
+
+
 @cache
 def targets() -> dict[str, Target]:
     """Every reader, by the name of what it reads."""
     csv = TABLE.to_csv(index=False).encode()
+    short = TABLE[["song", "tempo", "tags"]].to_csv(index=False).encode()
+    listed = LISTS[["song", "tempo"]].assign(tags=LISTS.tags.map(json.dumps)).to_csv(index=False)
+    dated = TABLE[["song", "tempo", "tags"]].assign(day=pd.to_datetime(TABLE.day))
     german = TABLE.to_csv(index=False, sep=";", decimal=",").encode()
+    loud = TABLE.assign(loud=0.5)
+    german_loud = loud.to_csv(index=False, sep=";", decimal=",").encode()
     json_lines = [
         "".join(json.dumps(row) + "\n" for row in table.to_dict("records")).encode()
         for table in (TABLE, LISTS)
@@ -305,9 +386,14 @@ def targets() -> dict[str, Target]:
         {"instance": ["a", "b"], "label": ["rock", "folk"], "decision": ["true", "false"]}
     )
     full = said.assign(reviewer="me", time="2024-05-31", note='well, "so"')
+    long = TABLE.assign(label=["rock", "folk", "R&B", "rock"])[["song", "label"]]
+    wide = pd.DataFrame(Y, columns=["rock", "R&B"]).assign(song=TABLE.song)
+    likely = pd.DataFrame(X.clip(0, 1), columns=["rock", "R&B", "folk"]).assign(song=TABLE.song)
+    worded = JUDGED.assign(decided=["true", "", "false", ""])
+    features = written("x.parquet", lambda path: TABLE[["song", "tempo"]].to_parquet(path))
     return {
-        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german]}),
-        "csv.gz": Target(_songs("x.csv.gz"), {"x.csv.gz": [gzip.compress(csv)]}, in_gzip),
+        "csv": Target(_songs("x.csv"), {"x.csv": [csv, german, short, listed.encode()]}),
+        "csv.gz": Target(_songs("x.csv.gz"), {"x.csv.gz": [gzip.compress(short)]}, in_gzip),
         "jsonl": Target(_songs("x.jsonl"), {"x.jsonl": json_lines}),
         "parquet": Target(_songs("x.parquet"), {"x.parquet": [*tables, plain]}),
         "arrow": Target(
@@ -316,7 +402,7 @@ def targets() -> dict[str, Target]:
         ),
         "xlsx": Target(
             _songs("x.xlsx"),
-            {"x.xlsx": [written("x.xlsx", lambda path: TABLE.to_excel(path, index=False))]},
+            {"x.xlsx": [written("x.xlsx", lambda path: dated.to_excel(path, index=False))]},
             in_zip,
         ),
         "npy": Target(
@@ -345,9 +431,20 @@ def targets() -> dict[str, Target]:
         "decisions": Target(
             _decisions, {"x.csv": [table.to_csv(index=False).encode() for table in (said, full)]}
         ),
-        "predict": Target(
-            _predict, {"x.csv": [TABLE.assign(loud=0.5).to_csv(index=False).encode(), csv]}
+        "predict": Target(_predict, {"x.csv": [loud.to_csv(index=False).encode(), german_loud]}),
+        "candidates": Target(
+            _candidates,
+            {
+                "x.parquet": [features],
+                "y.csv": [each.to_csv(index=False).encode() for each in (long, wide)],
+            },
+            kept=frozenset({"x.parquet"}),
         ),
+        "probabilities": Target(_probabilities, {"x.csv": [likely.to_csv(index=False).encode()]}),
+        "diff": Target(
+            _diff, {"x.csv": [each.to_csv(index=False).encode() for each in (JUDGED, worded)]}
+        ),
+        "locks": Target(_locks, lock_files()),
         "label studio": Target(_export, {"x.json": [json.dumps(EXPORT).encode() + b"\n"]}),
     }
 

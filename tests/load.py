@@ -54,6 +54,7 @@ BAD = {  # the status, the body and the headers
     "no table": (400, b"{}", JSON),
     "a table that is a number": (400, b'{"dataframe_split": 5}', JSON),
     "text for a number": (400, records(ROW | {"feature 3": "fast"}), JSON),
+    "half of a character": (400, records(ROW | {"feature 3": "\ud800"}), JSON),
     "an object for a number": (400, records(ROW | {"feature 3": {}}), JSON),
     "null": (400, records(ROW | {"feature 3": None}), JSON),
     "NaN": (400, records(ROW | {"feature 3": float("nan")}), JSON),

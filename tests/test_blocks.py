@@ -26,6 +26,9 @@ class Doubled:
         self.room[block] = 2 * self.rows[block]
         return float(self.room[block].sum())
 
+    def written(self, block: slice) -> list[Any]:
+        return [self.room[block]]
+
 
 @dataclass(frozen=True)
 class Failing:
@@ -35,6 +38,9 @@ class Failing:
         if block.start == 6:
             raise self.error
         return 0.0
+
+    def written(self, _: slice) -> list[Any]:
+        return []
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -110,6 +116,9 @@ class Dying:
             raise KeyboardInterrupt
         self.work(block)
 
+    def written(self, block: slice) -> list[Any]:
+        return self.work.written(block)
+
 
 def test_what_was_stopped_goes_on_with_the_block_that_it_stopped_at(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "cores", lambda: 1)
@@ -130,6 +139,33 @@ def test_what_was_stopped_goes_on_with_the_block_that_it_stopped_at(tmp_path, mo
     assert begun == [0, 3, 6, 6, 9]
     run(-1, "other inputs")
     assert begun[5:] == [0, 3, 6, 9]
+
+
+@pytest.mark.parametrize("name", ["0.bin", "1.bin"])
+@pytest.mark.parametrize("harm", ["flipped", "cut", "emptied", "lost"])
+def test_a_damaged_checkpoint_is_made_anew_and_never_used(tmp_path, monkeypatch, name, harm):
+    monkeypatch.setattr(blocks, "cores", lambda: 1)
+    rows, begun = np.arange(10.0), list[int]()
+
+    def run() -> Any:
+        with engine(checkpoint=tmp_path) as whole:
+            given = whole.of("doubling", rows)
+            work = Dying(Doubled(rows, given.room((10,), float)), -1, begun)
+            given.each(work, BLOCKS, 1, "doubling")
+            return work.work.room[:]
+
+    run()
+    begun.clear()
+    (file,) = tmp_path.glob(f"*/{name}")
+    content = file.read_bytes()
+    if harm == "lost":
+        file.unlink()
+    elif harm == "flipped":
+        file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    else:
+        file.write_bytes(content[: len(content) // 2 if harm == "cut" else 0])
+    np.testing.assert_array_equal(run(), 2 * rows)
+    assert begun == ([0] if harm == "flipped" else [0, 3, 6, 9])
 
 
 def test_what_is_made_once_is_not_made_again(tmp_path):

@@ -337,8 +337,16 @@ def test_a_fit_that_was_stopped_goes_on_and_gives_the_same(monkeypatch, tmp_path
     np.testing.assert_array_equal(again.label_confidence_, plain.label_confidence_)
     np.testing.assert_array_equal(again.predict_proba(X), plain.predict_proba(X))
     assert again.objective_ == plain.objective_
+    rooms = sorted(tmp_path.glob("judging-*/*.bin"))[:-1]  # without the checksums
+    for room in rooms:
+        values = np.memmap(room, np.float64, "r+")
+        values[-1] = 1 - values[-1]  # of the last row
+        values.flush()
+        again = method.fit(X, Y)
+        np.testing.assert_array_equal(again.label_confidence_, plain.label_confidence_)
+    assert begun[6:] == [120] * len(rooms)
     method.fit(X, 1 - Y)
-    assert begun[6:] == [0, 30, 60, 90, 120]
+    assert begun[6 + len(rooms) :] == [0, 30, 60, 90, 120]
 
 
 def test_a_checkpoint_needs_a_fit_that_can_be_repeated(tmp_path):

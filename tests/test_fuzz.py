@@ -2,7 +2,17 @@
 
 import time
 
+import pytest
+
 from tests import fuzz
+
+
+@pytest.mark.parametrize("name", fuzz.targets())
+def test_the_files_that_are_mutated_are_good_before(name, tmp_path):
+    seeds = fuzz.targets()[name].files
+    for number in range(max(map(len, seeds.values()))):
+        files = {each: contents[number % len(contents)] for each, contents in seeds.items()}
+        assert fuzz.attempt(name, files, tmp_path) == ""
 
 
 def test_some_hostile_files_for_every_reader_are_read_or_refused(tmp_path):

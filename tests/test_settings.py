@@ -280,6 +280,8 @@ BOMBS = {
     "a key that is a list": "? [a]\n: b\n",
     "too much text": "seed: 0  # " + "x" * 300_000,
     "another encoding": "\ud83d",
+    "half of a character": 'seed: "\\ud800"\n',
+    "half of a character as a key": '"\\ud800": 1\n',
     "control characters": "seed: \x00\x07\n",
     "a tag of its own": "seed: !a!b c\n",
     "a directive": "%YAML 9.9\n---\nseed: 0\n",

@@ -49,6 +49,22 @@ print(os.getpid(), flush=True)
 time.sleep(60)
 """
 
+IS_LEFT = """
+import os, subprocess, sys
+command = [sys.executable, "-c", sys.argv[1], str(os.getpid())]
+child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+print(child.pid, flush=True)
+"""
+LOOKS_LATE = """
+import os, sys, time
+from wscpml import stopping
+stopping.install()
+while os.getppid() == int(sys.argv[-1]):
+    time.sleep(0.01)
+stopping.end_with_parent()
+time.sleep(600)
+"""
+
 HAS_A_WORKER = """
 import os, time
 from joblib import Parallel, delayed
@@ -61,7 +77,9 @@ with pool._workers(None):
 """
 
 
-def started(code: str, *arguments: str, cwd: Path | str = ".") -> tuple[subprocess.Popen[str], str]:
+def started(
+    code: str, *arguments: str, cwd: Path | str = ".", start_new_session: bool = False
+) -> tuple[subprocess.Popen[str], str]:
     """A program, and the first line that it says."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -70,6 +88,7 @@ def started(code: str, *arguments: str, cwd: Path | str = ".") -> tuple[subproce
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=start_new_session,
     )
     assert process.stdout is not None
     return process, process.stdout.readline().strip()
@@ -105,6 +124,13 @@ def test_workers_end_with_it():
 def test_a_stage_ends_with_whoever_started_it():
     process, pid = started(IS_STARTED, LOOKS)
     process.kill()
+    assert ends(int(pid))
+    process.communicate()
+
+
+def test_a_stage_whose_dvc_was_killed_while_it_started_ends_at_once():
+    process, pid = started(IS_LEFT, LOOKS_LATE, start_new_session=True)
+    process.wait()
     assert ends(int(pid))
     process.communicate()
 

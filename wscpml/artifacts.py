@@ -1,9 +1,9 @@
 """The one module that reads and writes artifacts: whole files, same bytes for same content.
 
 The ending of a path says what it holds: `.npy` one array, `.npz` and `.safetensors` named arrays,
-`.json`, `.yaml` and DVC's `.lock` plain data, `.csv` and `.parquet` a table, `.png` a figure,
-`.html`, `.md`, `.tex` and `.xml` text. Content that is a path is a file to copy. Nothing here
-unpickles.
+`.json`, `.yaml`, DVC's `.lock` and `.dvc` plain data, `.csv` and `.parquet` a table, `.png` a
+figure, `.html`, `.md`, `.tex` and `.xml` text. Content that is a path is a file to copy. Nothing
+here unpickles.
 """
 
 import io
@@ -24,7 +24,7 @@ from scipy import sparse
 from wscpml import npy_files, temporaries
 from wscpml.arrays import Array, Matrix, pack, unpack
 from wscpml.errors import UserError, reason
-from wscpml.limits import ask
+from wscpml.limits import ask, parsed_json
 from wscpml.spreadsheets import table_as_meant, table_for_spreadsheets
 
 if TYPE_CHECKING:
@@ -166,12 +166,9 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
 
 
 def _read_yaml(path: Path) -> Any:
-    import yaml
+    from wscpml import yaml_files
 
-    try:
-        return yaml.safe_load(_whole_text(path))
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
+    return yaml_files.parsed(_whole_text(path))
 
 
 def _read_csv(path: Path) -> Any:
@@ -243,8 +240,8 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": npy_files.read,
     ".npz": npy_files.read_all,
     ".safetensors": _read_safetensors,
-    ".json": lambda path: json.loads(_whole_text(path)),
-    **dict.fromkeys([".lock", ".yaml"], _read_yaml),
+    ".json": lambda path: parsed_json(_whole_text(path)),
+    **dict.fromkeys([".dvc", ".lock", ".yaml"], _read_yaml),
     ".csv": _read_csv,
     ".parquet": _read_parquet,
 }

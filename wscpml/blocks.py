@@ -5,8 +5,8 @@ of the blocks, and the blocks do not depend on memory or workers: so neither do 
 is large is `shared`: an array in memory here, a file that is known by its path on a cluster, where
 only the function itself and what it gives travel.
 
-With a `checkpoint`, a directory, what blocks write is in files there, and so is which of them are
-done: the same work on the same inputs goes on from there.
+With a `checkpoint`, a directory, what blocks write is in files there, and so is a checksum of each
+that is done: the same work on the same inputs goes on from there.
 """
 
 import hashlib
@@ -14,14 +14,15 @@ import mmap
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +40,18 @@ WAIT = 30  # seconds for a scheduler to answer
 ROWS_AT_ONCE = 10_000  # of inputs, whose digest is made
 
 T = TypeVar("T")
+
+
+class Writing(Protocol):
+    """Work that writes what it finds of a block to rooms."""
+
+    def __call__(self, block: slice) -> object:
+        """Do it."""
+        ...
+
+    def written(self, block: slice) -> Iterable[Array]:
+        """What it has written of a block."""
+        ...
 
 
 def budget(memory: str | float) -> int | None:
@@ -147,36 +160,40 @@ class Engine:
                 bar.update()
                 yield found
 
-    def each(
-        self, work: Callable[[slice], object], blocks: Sequence[slice], need: int, what: str
-    ) -> None:
+    def each(self, work: Writing, blocks: Sequence[slice], need: int, what: str) -> None:
         """Do some work on every block, which writes what it finds to a `room`.
 
-        What a run before has done is not done again.
+        What a run before has done is not done again, unless it is damaged.
         """
         if not self.resumed:
             for _ in self.over(work, blocks, need, what):
                 pass
             return
-        marks = self.room((blocks[-1].stop,), np.uint8)
-        left = [block for block in blocks if not marks[block].all()]
-        done, told = list[slice](), time.monotonic()
+        sums = self.room((len(blocks),), np.uint32)
+        left = [
+            k
+            for k, known in enumerate(sums[:])
+            if not known or known != checksum(work.written(blocks[k]))
+        ]
+        done, told = dict[int, int](), time.monotonic()
+        results = self.over(work, [blocks[k] for k in left], need, what)
         try:
-            for block, _ in zip(left, self.over(work, left, need, what), strict=True):
-                done.append(block)
+            for k, _ in zip(left, results, strict=True):
+                done[k] = checksum(work.written(blocks[k]))
                 if time.monotonic() > told + SECONDS:
-                    self._mark(marks, done)
+                    self._note(sums, done)
                     told = time.monotonic()
         finally:
-            self._mark(marks, done)
+            self._note(sums, done)
 
-    def _mark(self, marks: OnDisk, done: list[slice]) -> None:
-        """Note that blocks are done, once what they have written is on the disk."""
+    def _note(self, sums: OnDisk, done: dict[int, int]) -> None:
+        """Keep the checksums of blocks, once what they have written is on the disk."""
         for room in self.rooms:
             room.flush()
         while done:
-            marks[done.pop()] = 1
-        marks.flush()
+            k, found = done.popitem()
+            sums[k] = found
+        sums.flush()
 
     def of(self, what: str, *inputs: Any) -> "Engine":
         """The same for work on some inputs; with a checkpoint rooms are kept by their digest."""
@@ -241,6 +258,14 @@ def _told_if_unwritable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def checksum(parts: Iterable[Array]) -> int:
+    """What tells arrays from damaged ones; never 0."""
+    found = 1
+    for part in parts:
+        found = zlib.crc32(np.ascontiguousarray(part).data, found)
+    return found or 1
 
 
 def digest(*values: Any) -> str:

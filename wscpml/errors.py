@@ -9,6 +9,9 @@ UNPRINTABLE = re.compile(  # control, bidirectional and invisible characters, ha
 )
 
 
+HALF = re.compile("[\ud800-\udfff]")  # of a character: no file can hold it
+
+
 class UserError(Exception):
     """A mistake in settings, data or surroundings: says what is wrong, where, and the way out.
 

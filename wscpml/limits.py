@@ -3,10 +3,13 @@
 The budget is half of the memory that is free, or what WSCPML_MAX_MEMORY says, such as `2 GB`.
 """
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from wscpml.errors import UserError, reason
 from wscpml.memory import free, parsed, told
@@ -15,6 +18,7 @@ SHARE = 0.5  # of the free memory
 NAME = 256  # bytes that a column takes by its name alone
 TABLE_COLUMN = 10_000  # bytes that a column of a table takes by being there
 COLUMNS_A_BYTE = 64  # columns of a sparse matrix that a byte of its file may stand for
+ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character, or of two that are a pair
 FEW_COLUMNS = 1 << 20  # that are always allowed
 
 
@@ -47,6 +51,14 @@ def ask_for_columns(count: int, path: Path) -> None:
             f"{path}: has a column {count}, and is far too small for so many; check its indices"
         )
     ask(count * NAME, path, f"it has {count} columns")
+
+
+def parsed_json(text: str) -> Any:
+    """What JSON says; a ValueError also where it names half of a character."""
+    found = json.loads(text)
+    if ESCAPED_HALF.search(text):
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
 
 
 @contextmanager

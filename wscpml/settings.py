@@ -18,7 +18,6 @@ from wscpml import stopping
 if __name__ == "__main__":
     stopping.install()
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -28,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from wscpml import blocks
+from wscpml import blocks, yaml_files
 from wscpml.arrays import EVEN_ODDS
 from wscpml.datasets.columns import Role
 from wscpml.datasets.files import OWN
@@ -79,7 +78,7 @@ def _watched(directory: Path) -> AfterValidator:
     return AfterValidator(watched)
 
 
-MOST_TEXT, MOST_NESTED, MOST_ALIASES, MOST_DIGITS = 200_000, 20, 10, 100  # of a file of settings
+MOST_TEXT = 200_000  # bytes of a file of settings
 LOADED = Path("metrics/settings.json")
 DECISIONS = Path("data/decisions")
 OF_WSC_PML = ("device", "features", "weak_supervision", "clustering", "classifier")
@@ -334,38 +333,13 @@ def _yaml(path: Path) -> Any:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as far as settings go: not so deep, and with few aliases, that it takes for ever."""
-
-    depth = aliases = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        self.depth += 1
-        self.aliases += self.check_event(yaml.AliasEvent)
-        if self.depth > MOST_NESTED or self.aliases > MOST_ALIASES:
-            raise yaml.YAMLError(
-                f"it has more than {MOST_ALIASES} aliases, or is nested more than {MOST_NESTED} "
-                "levels deep"
-            )
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def construct_scalar(self, node: Any) -> Any:
-        is_number = node.tag.endswith((":int", ":float"))
-        if is_number and len(node.value) > MOST_DIGITS:
-            raise yaml.YAMLError(f"it has a number of more than {MOST_DIGITS} digits")
-        return super().construct_scalar(node)
-
-
 def _parsed(text: str | bytes, source: str) -> Any:
     if len(text) > MOST_TEXT:
         raise UserError(f"{source}: is larger than settings are, {MOST_TEXT:,} bytes at most")
     try:
-        return yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{source}: is not valid YAML: {reason}") from None
+        return yaml_files.parsed(text)
+    except ValueError as error:
+        raise UserError(f"{source}: is not valid YAML: {error}") from None
 
 
 def _spelled_out(settings: Settings) -> Settings:

@@ -61,15 +61,25 @@ def is_program(package: str) -> bool:
 
 
 def end_with_parent() -> None:
-    """Stop as by SIGTERM once the process that started this one is no more."""
+    """Stop as by SIGTERM once the process that started this one is no more, or if it is already."""
     parent = os.getppid()
 
     def look() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and _is_ours(parent):
             time.sleep(LOOK_AGAIN)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=look, daemon=True).start()
+
+
+def _is_ours(parent: int) -> bool:
+    """Whether a parent has started this process: whoever takes it in later has a session apart."""
+    if sys.platform == "win32":
+        return True
+    try:
+        return os.getsid(parent) == os.getsid(0)
+    except OSError:  # it is gone, or so far apart that it may not be asked
+        return False
 
 
 def _end_workers() -> None:

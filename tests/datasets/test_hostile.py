@@ -357,3 +357,12 @@ def test_lists_without_numbers_and_holes_are_left_out():
     Path("x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = own.load(own.Sources(Path("x.jsonl"), tags="tags"))
     assert data.features.shape == (4, 1)
+
+
+@pytest.mark.parametrize("cell", ['["ro\\ud800ck"]', "['ro\\udcffck']"])
+def test_half_of_a_character_in_a_list_of_tags_is_told_before_anything_is_written(cell):
+    quoted = cell.replace('"', '""')
+    Path("x.csv").write_text(f'tempo,tags\n1,"{quoted}"\n2,"[]"\n')
+    data = own.load(own.Sources(Path("x.csv"), tags="tags"))
+    with pytest.raises(UserError, match=r"^x\.csv: label 'ro\\ud...ck' has half of a character"):
+        check(data, "x.csv")

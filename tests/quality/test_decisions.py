@@ -264,6 +264,7 @@ def test_a_last_note_over_two_lines_is_whole(tmp_path):
     ("row", "told"),
     [
         ({"instance": "a\nb", "label": "rock", "decision": True}, "has a line break"),
+        ({"instance": "a\ud800", "label": "rock", "decision": True}, "has half of a character"),
         ({"instance": "a", "label": "rock", "decision": "maybe"}, "is no decision"),
         ({"instance": "a", "decision": True}, "is no decision"),
     ],

@@ -138,6 +138,20 @@ def test_what_is_no_export_of_our_tasks_is_one_line(export):
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'["a\\ud800"]', b"\xff", b"", b"9" * 5000])
+def test_an_export_that_cannot_be_read_is_one_line(tmp_path, content):
+    path = tmp_path / "export.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"export\.json: cannot be read as JSON \("):
+        review.label_studio_export(path)
+
+
+def test_a_pair_of_halves_is_a_character(tmp_path):
+    path = tmp_path / "export.json"
+    path.write_text('["\\ud83c\\udfb5"]')
+    assert review.label_studio_export(path) == ["\N{MUSICAL NOTE}"]
+
+
 def test_an_export_is_a_list():
     with pytest.raises(UserError, match="export.json: is no list of tasks"):
         review.label_studio_decisions({"tasks": []}, "export.json")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,59 @@ def test_what_is_damaged_here_is_found_and_comes_back(project, capsys):
         told(capsys, "--discard")
         project.run("dvc", "repro", "--quiet")
         assert told(capsys) == GOOD
+
+
+MD5 = "0" * 32
+HOSTILE = {
+    "a list": "[1]",
+    "stages that are a number": "stages: 5",
+    "a stage that is a number": "stages: {a: 1}",
+    "an output that is a number": "stages: {a: {outs: [1]}}",
+    "an output without a hash": "stages: {a: {outs: [{path: x}]}}",
+    "a hash that is none": "stages: {a: {outs: [{path: x, md5: ../../x}]}}",
+    "a place outside": f"stages: {{a: {{outs: [{{path: ../beside, md5: '{MD5}'}}]}}}}",
+    "a place at the root": f"stages: {{a: {{outs: [{{path: {{root}}, md5: '{MD5}'}}]}}}}",
+    "the project itself": f"stages: {{a: {{outs: [{{path: ., md5: '{MD5}'}}]}}}}",
+    "a name that no disk takes": f"stages: {{a: {{outs: [{{path: {'x' * 300}, md5: '{MD5}'}}]}}}}",
+    "a name with a zero": f"stages: {{a: {{outs: [{{path: \"x\\0\", md5: '{MD5}'}}]}}}}",
+    "settings that are a list": "stages: {a: {params: {metrics/settings.json: [1]}}}",
+    "a conflict": "<<<<<<< HEAD\nstages: {}\n=======\n",
+    "laughs": "a: &a [x, x]\n"
+    + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+}
+
+
+@pytest.mark.parametrize("lock", HOSTILE)
+def test_a_hostile_lock_is_one_line_and_removes_nothing(tmp_path, monkeypatch, lock):
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    Project(Path(), os.environ | {"DVC_SITE_CACHE_DIR": str(tmp_path / ".site")}).run(
+        "dvc", "init", "--no-scm", "--quiet"
+    )
+    Path("dvc.lock").write_text(HOSTILE[lock].replace("{root}", str(beside)) + "\n")
+    for command in (["verify"], ["verify", "--discard"]):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert str(ended.value).startswith("dvc.lock: is ")
+        assert "\n" not in str(ended.value)
+    assert beside.is_dir()
+    assert Path("dvc.lock").exists()
+
+
+@pytest.mark.parametrize(
+    "listed", ["[", "5", "[1]", f'[{{"relpath": "../x", "md5": "{MD5}"}}]', '[{"relpath": "x"}]']
+)
+def test_a_list_of_files_that_is_none_is_one_line(project, listed):
+    made = locks.outputs()["data/made"]
+    place = cached(made)
+    known = md5(listed.encode(), usedforsecurity=False).hexdigest() + ".dir"
+    hostile = cached(known)
+    hostile.parent.mkdir(parents=True, exist_ok=True)
+    place.rename(hostile)
+    hostile.chmod(0o644)
+    hostile.write_text(listed)
+    Path("dvc.lock").write_text(Path("dvc.lock").read_text().replace(made, known))
+    with pytest.raises(UserError, match=r"is no list of files \("):
+        locks.damaged()

@@ -299,11 +299,7 @@ def import_decisions(options: Namespace) -> None:
 
     from wscpml.quality import decisions, review
 
-    try:
-        export = json.loads(options.export.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise UserError(f"{options.export}: cannot be read as JSON ({reason})") from None
+    export = review.label_studio_export(options.export)
     said = review.label_studio_decisions(export, str(options.export))
     there = decisions.read(options.output) if options.output.exists() else decisions.empty()
     told = ["instance", "label", "decision", "reviewer", "time"]

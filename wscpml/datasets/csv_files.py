@@ -197,7 +197,9 @@ def _side_by_side(layout: _Layout, text: Collection[str], block: int) -> Any:
         return arrow.read_csv(content.slice(start, end - start), reading, *options)
 
     bounds = [0, len(mapped)] if quoted else _bounds(mapped)
-    with ThreadPoolExecutor(len(bounds)) as pool:
+    if len(bounds) == 2:
+        return read(*bounds).rename_columns(layout.names)
+    with ThreadPoolExecutor(len(bounds) - 1) as pool:
         found = pa.concat_tables(pool.map(read, bounds[:-1], bounds[1:]))
     return found.rename_columns(layout.names)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import DENSE_FROM, Array, Matrix, compact, known_rows, to_dense
-from wscpml.errors import UserError
+from wscpml.errors import HALF, UserError
 from wscpml.limits import ask
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"and {len(data.label_names)} labels"
             )
     _refuse_non_finite(data, source)
+    _refuse_halves(data.feature_names, "feature", source)
+    _refuse_halves(data.instance_ids, "instance", source)
+    _refuse_halves(data.label_names, "label", source)
     refuse_twice(data.feature_names, "feature", source)
     refuse_twice(data.instance_ids, "instance", source)
     refuse_twice(data.label_names, "label", source)
@@ -107,6 +110,16 @@ def check(data: Dataset, source: str) -> list[str]:
                 f"({len(outside)} such); candidates must contain the truth"
             )
     return [*data.remarks, *(f"{source}: {line}" for line in _oddities(data))]
+
+
+def _refuse_halves(names: Sequence[Any], what: str, source: str) -> None:
+    """JSON and Python in a cell can name half of a character, which no file can hold."""
+    texts = [name for name in names if isinstance(name, str)]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        odd = next(name for name in texts if HALF.search(name))
+        raise UserError(f"{source}: {what} {odd!r} has half of a character; rename it") from None
 
 
 def binary(labels: Matrix, source: str, names: Sequence[str] | None = None) -> Array:

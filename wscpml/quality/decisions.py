@@ -20,7 +20,7 @@ from scipy import sparse
 
 from wscpml.arrays import EVEN_ODDS, Array, Matrix, values_at
 from wscpml.datasets.dataset import few
-from wscpml.errors import UserError
+from wscpml.errors import HALF, UserError
 from wscpml.limits import told_if_unreadable
 from wscpml.spreadsheets import harmless
 
@@ -334,6 +334,8 @@ def _told(row: Mapping[Any, Any], path: Path) -> dict[str, str]:
     for name, text in told.items():
         if "\n" in text or "\r" in text:
             raise UserError(f"{path}: {name} {text!r} has a line break, which no line can hold")
+        if HALF.search(text):
+            raise UserError(f"{path}: {name} {text!r} has half of a character; rename it")
     if told["decision"] not in (TRUE, FALSE, NONE) or not all(told[name] for name in PAIR):
         raise UserError(f"{path}: {row!r} is no decision on an instance and a label")
     return told

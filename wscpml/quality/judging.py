@@ -513,6 +513,13 @@ class _Judging:
         found = found._replace(confidence=found.confidence * left)
         self.every.write(self.into, chosen, found)
 
+    def written(self, block: slice) -> list[Array]:
+        """What was found of a block."""
+        chosen = self.rest[block]
+        place, _, _ = self.every.pairs(chosen)
+        missing = [] if self.into.missing is None else [self.into.missing[chosen]]
+        return [self.into.confidence[place], self.into.chance[place], *missing]
+
 
 def _rare_share(candidates: Matrix) -> Array:
     """The share of rows that each label is expected in, of however few candidates; 0 of none."""

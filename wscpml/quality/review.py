@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -18,6 +19,7 @@ from wscpml.arrays import EVEN_ODDS, Matrix, row_blocks, values_at
 from wscpml.datasets.candidate_table import candidate_table
 from wscpml.datasets.media import medium
 from wscpml.errors import UserError
+from wscpml.limits import parsed_json, told_if_unreadable
 from wscpml.quality.decisions import COLUMNS, FALSE, TRUE, Decided, checked
 
 ROWS_AT_ONCE = 100_000  # instances in a part of a table of their candidates
@@ -133,6 +135,12 @@ def label_studio_config(labels: Sequence[str], shown: pd.DataFrame | None = None
   </Choices>
 </View>
 """
+
+
+def label_studio_export(path: Path) -> Any:
+    """What Label Studio has exported, as it is."""
+    with told_if_unreadable(path, "JSON"):
+        return parsed_json(path.read_text(encoding="utf-8-sig"))
 
 
 def label_studio_decisions(export: Any, where: str) -> pd.DataFrame:

@@ -1,16 +1,41 @@
 """Files by DVC's hashes: from its cache, or else from its remote."""
 
-import json
 import logging
 import shutil
 import sqlite3
 from collections.abc import Iterable
 from hashlib import md5
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from wscpml.errors import UserError
 
 DIRECTORY = ".dir"  # how the hash of a directory ends
+LONGEST_NAME = 255  # bytes that file systems allow
+
+
+def _inside(path: str) -> str:
+    """A path below the one that it is told for: what is there may be removed or written."""
+    parts = PurePosixPath(path).parts
+    if not parts or ".." in parts or PurePosixPath(path).is_absolute() or "\0" in path:
+        raise ValueError(f"{path!r} is no path in it")
+    if max(len(part.encode()) for part in parts) > LONGEST_NAME:
+        raise ValueError(f"{path!r} is too long a name")
+    return path
+
+
+Inside = Annotated[str, Field(max_length=1000), AfterValidator(_inside)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
+
+
+class _Member(BaseModel):
+    relpath: Inside
+    md5: Hash
+
+
+MEMBERS = TypeAdapter(list[_Member])
 
 
 class Cache:
@@ -81,12 +106,12 @@ class Cache:
     def members(self, directory: str) -> dict[str, str]:
         """Hash of each file of a directory, by its path in it; none may be outside of it."""
         self._check(directory)
-        listed = json.loads(self.place(directory).read_text(encoding="utf-8"))
-        found = {each["relpath"]: each["md5"] for each in listed}
-        for name in found:
-            if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise UserError(f"{self.place(directory)}: names a file outside of it: {name}")
-        return found
+        place = self.place(directory)
+        try:
+            listed = MEMBERS.validate_json(place.read_bytes())
+        except ValidationError as error:
+            raise UserError(f"{place}: is no list of files ({first_of(error)})") from None
+        return {each.relpath: each.md5 for each in listed}
 
     def place(self, known: str) -> Path:
         """Where the cache has a file, or would have it."""
@@ -102,6 +127,13 @@ class Cache:
                 f"{self.place(known)}: is damaged: its content is not what its name says; "
                 "`wscpml verify --discard` removes it, then `dvc pull` or `dvc repro` brings it"
             )
+
+
+def first_of(error: ValidationError) -> str:
+    """The first of what is wrong, and where."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "its content"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def digest(path: Path) -> str:

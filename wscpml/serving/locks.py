@@ -10,16 +10,67 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from wscpml import artifacts
 from wscpml.errors import UserError
-from wscpml.serving.dvc_cache import DIRECTORY, Cache, digest
+from wscpml.serving.dvc_cache import DIRECTORY, Cache, Hash, Inside, digest, first_of
 
 PIPELINES = ("dvc.yaml", "models/dvc.yaml")
 LOCKS = ("dvc.lock", "models/dvc.lock")
 OWN_PIPELINE, OWN_LOCK = PIPELINES[1], LOCKS[1]  # of the stages that are WSC-PML's own
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
+
+K = TypeVar("K", bound=BaseModel)
+
+
+class _Dep(BaseModel):
+    path: str
+    md5: str = ""
+
+
+class Out(BaseModel):
+    """What DVC knows of a file or a directory that was made or taken in."""
+
+    path: Inside
+    md5: Hash
+
+
+class _Outs(BaseModel):
+    outs: list[Out] = []
+
+
+class Stage(_Outs):
+    """What a lock tells of a stage that has run."""
+
+    deps: list[_Dep] = []
+    params: dict[str, dict[str, Any]] = {}  # by file
+
+
+class _Lock(BaseModel):
+    stages: dict[str, Stage] = {}
+
+
+def stages_of(content: Any, source: str) -> dict[str, Stage]:
+    """The stages of a lock, by what was read from it; a UserError if it is none."""
+    return _checked(_Lock, content, source).stages
+
+
+def outs_of(content: Any, source: str) -> list[Out]:
+    """What a `.dvc` file stands for, by what was read from it; a UserError if it is none."""
+    return _checked(_Outs, content, source).outs
+
+
+def _checked(kind: type[K], content: Any, source: str) -> K:
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise UserError(
+            f"{source}: is not as DVC writes it ({first_of(error)}); take the one of an earlier "
+            "commit"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -40,9 +91,8 @@ def outputs() -> dict[str, str]:
     found: dict[str, str] = {}
     for lock in LOCKS:
         if Path(lock).exists():
-            stages = (artifacts.read(lock) or {}).get("stages", {})
-            entries = [out for stage in stages.values() for out in stage.get("outs", [])]
-            found |= {out["path"]: out["md5"] for out in entries}
+            stages = stages_of(artifacts.read(lock) or {}, lock)
+            found |= {out.path: out.md5 for stage in stages.values() for out in stage.outs}
     return found
 
 

@@ -4,7 +4,6 @@ What a result was made of, and the hash of each of its files, is in DVC's locks.
 and a run has them among its artifacts: so both lead to the files, by DVC's cache or its remote.
 """
 
-import re
 import shutil
 import subprocess
 import tempfile
@@ -15,15 +14,14 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
-import yaml
 
-from wscpml import artifacts
+from wscpml import artifacts, yaml_files
 from wscpml.datasets import table_files
 from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
-from wscpml.serving.locks import LOCKS, OWN_LOCK
+from wscpml.serving.locks import LOCKS, OWN_LOCK, outs_of, stages_of
 
 TABLE = "data/pseudo_labels.parquet"
 MADE = "models/wsc-pml/"  # which its stages make, empty files for any other method
@@ -33,7 +31,6 @@ WORKSPACE, RUN = "workspace", "run:"
 INPUTS = ("data/prepared", "data/candidates.npz", "data/decided.parquet")  # of every method
 SOURCES = ("dataset.features", "dataset.candidates", "dataset.truth", "review.decisions")
 FOR_MLFLOW = "labels"  # artifacts for MLflow's pages alone
-HASH = re.compile(r"[0-9a-f]{32}(\.dir)?")
 LAST = "track"  # the stage that logs: what a lock has of it is of the run before
 
 
@@ -58,24 +55,23 @@ class Restored:
 
 def locked(locks: Mapping[str, Any]) -> Locked:
     """What the locks of a result tell, by their paths; those of WSC-PML count for it alone."""
-    stages = dict(locks["dvc.lock"].get("stages", {}))
+    known = {path: stages_of(content, path) for path, content in locks.items()}
+    stages = known.get(LOCKS[0], {})
     stages.pop(LAST, None)
-    params = [stage.get("params", {}).get(SETTINGS, {}) for stage in stages.values()]
-    if any(each.get("method") == "wsc-pml" for each in params):
-        stages |= locks.get(OWN_LOCK, {}).get("stages", {})
-    outs = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
+    if any(stage.params.get(SETTINGS, {}).get("method") == "wsc-pml" for stage in stages.values()):
+        stages |= known.get(OWN_LOCK, {})
+    outs = {out.path: out.md5 for stage in stages.values() for out in stage.outs}
     settings: dict[str, Any] = {}
     code: dict[str, str] = {}
     data: dict[str, str] = {path: outs[path] for path in INPUTS if path in outs}
     for stage in stages.values():
-        params_of = stage.get("params", {})
-        settings |= flat(params_of.get(SETTINGS, {}))
-        code |= {name: str(each) for name, each in params_of.get(CODE, {}).items()}
-        for dep in stage.get("deps", []):
-            path = f"{dep['path']}/"
+        settings |= flat(stage.params.get(SETTINGS, {}))
+        code |= {name: str(each) for name, each in stage.params.get(CODE, {}).items()}
+        for dep in stage.deps:
+            path = f"{dep.path}/"
             made = path.startswith(MADE) or any(f"{out}/".startswith(path) for out in outs)
             if not made and path.startswith(("data/", "models/")):
-                data[dep["path"]] = dep["md5"]
+                data[dep.path] = dep.md5
     return Locked(outs, settings, data, code)
 
 
@@ -152,8 +148,8 @@ def locked_at(revision: str) -> Locked | None:
         )
     texts = {path: git("show", f"{revision}:./{path}") for path in LOCKS}
     try:
-        locks = {path: yaml.safe_load(text) for path, text in texts.items() if text}
-    except yaml.YAMLError:
+        locks = {path: yaml_files.parsed(text) for path, text in texts.items() if text}
+    except ValueError:
         raise UserError(f"{revision}: its dvc.lock is no YAML; was a conflict committed?") from None
     return locked(locks) if LOCKS[0] in locks else None
 
@@ -213,11 +209,6 @@ def _bring_back(found: Locked, place: Path, cache: Cache) -> list[str]:
     Returns the paths of what is nowhere to be had.
     """
     wanted = found.outs | kept_by_dvc(place)
-    for path, known in wanted.items():
-        if Path(path).is_absolute() or ".." in Path(path).parts or not HASH.fullmatch(known):
-            raise UserError(
-                f"{path} (md5 {known}): is no file of a result; the run's locks are damaged"
-            )
     there = {path for path, known in wanted.items() if _is(place / path, known)}
     cache.fetch([known for path, known in wanted.items() if path not in there])
     missing = []
@@ -229,15 +220,16 @@ def _bring_back(found: Locked, place: Path, cache: Cache) -> list[str]:
         else:
             missing.append(path)
     named = [str(found.settings[key]) for key in SOURCES if found.settings.get(key)]
-    return missing + [path for path in named if path not in missing and not (place / path).exists()]
+    here = {file.relative_to(place).as_posix() for file in place.rglob("*")}
+    return missing + [path for path in named if path not in missing and path not in here]
 
 
 def kept_by_dvc(place: Path) -> dict[str, str]:
     """Hash of what `dvc add` has taken in, by path, as the .dvc files below a place tell."""
     found = {}
     for file in sorted((place / "data").rglob("*.dvc")):
-        for out in yaml.safe_load(file.read_text(encoding="utf-8"))["outs"]:
-            found[(file.parent / out["path"]).relative_to(place).as_posix()] = out["md5"]
+        for out in outs_of(artifacts.read(file), str(file.relative_to(place))):
+            found[(file.parent / out.path).relative_to(place).as_posix()] = out.md5
     return found
 
 
