@@ -6,7 +6,6 @@ learned from evenly spaced rows of very many, then rows are judged in blocks, an
 told of the candidates alone.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,17 +185,18 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     scores, observed = seen.scores[some], known[some]
     right = judging.calibrate(scores, observed, weights)
     at = known.nonzero()
+    tables = model.curve_tables(seen.span.low, seen.span.width)
+    own = look_up(seen.span.place(scores), tables[0])
     learned = judging.Learned(
         model,
         weights,
         right,
         seen.span,
+        tables,
         judging.frequency_rank(known.mean(axis=0)),
         judging.saturation(right(predicted[at])) if model.groups else 0.0,
+        own_weight=own_weight(right(scores), own, observed, n / len(observed)),
     )
-    own = look_up(seen.span.place(scores), learned.tables[0])
-    weight = own_weight(right(scores), own, observed, n / len(observed))
-    learned = replace(learned, own_weight=weight)
     confidence = np.empty(Y.nnz)
     for rows in tqdm(
         row_blocks(n, max(1, PAIRS_AT_ONCE // k)), "judging", disable=None, leave=False

@@ -10,7 +10,7 @@ is seen, nothing is called more likely false than true.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,17 +333,13 @@ class Learned:
     weights: Array  # (k,)
     right: "Calibration"
     span: Span
+    tables: tuple[Array, Array]  # chances to be a candidate and to be true, by labels' own curves
     rank: Array  # (k,), of labels' frequency
     tied: float
     lost: float = 0.0
     own_weight: float = 0.5  # of labels' own curves
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
-
-    @cached_property
-    def tables(self) -> tuple[Array, Array]:
-        """The chance of being a candidate, and of being true, by labels' own curves."""
-        return self.model.curve_tables(self.span.low, self.span.width)
 
     def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
         """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``."""
@@ -398,6 +394,7 @@ def _learn(
         weights,
         right,
         seen.span,
+        model.curve_tables(seen.span.low, seen.span.width),
         rank,
         tied,
         lost,
