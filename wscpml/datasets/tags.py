@@ -176,6 +176,12 @@ def _separator(
             f"labels, give it as {named('separator')}"
         ]
     told = [f"{where}no cell has {given!r}, so each cell is one label"] if given else []
+    words = int(often[texts.str.strip().str.contains(r"\s", regex=True)].sum())
+    if not given and words > often.sum() / 2:
+        told = [
+            f"{where}each cell is one label, such as {short(texts[often.idxmax()])}; if blanks "
+            f"stand between labels, give {named('separator')} ' '"
+        ]
     return assumed, told
 
 
