@@ -179,7 +179,7 @@ def _separator(
     words = int(often[texts.str.strip().str.contains(r"\s", regex=True)].sum())
     if not given and words > often.sum() / 2:
         told = [
-            f"{where}each cell is one label, such as {short(texts[often.idxmax()])}; if blanks "
+            f"{where}each cell is one label, such as {short(texts.iloc[int(often.argmax())])}; if blanks "
             f"stand between labels, give {named('separator')} ' '"
         ]
     return assumed, told
