@@ -122,7 +122,13 @@ def test_a_table_with_columns_of_every_kind_is_taken_as_it_is(sample, tmp_path):
 def test_columns_are_what_one_says(sample):
     X, y = sample
     roles = {"description": "ignore", "country": "text"}
+    X = X.assign(empty=None, price=[f"{k % 30} %" for k in range(len(X))])
     model = WSCPML(kind="kernel_ridge", random_state=0, columns=roles).fit(X, y)
+    assert model.remarks_[-2:] == [
+        "X: column 'empty' is empty in every row: it is left out",
+        "X: column 'price' has signs beside its numbers, such as '0 %'; write them plain to have "
+        "them taken for numbers",
+    ]
     assert "description" not in model.encoding_.columns
     assert any(name.startswith("country: ") for name in model.encoding_.names)
     with pytest.raises(UserError, match="columns.description='prose': must be 'number'"):

@@ -53,6 +53,13 @@ class Column:
         """Whether it is left out since it may be ids."""
         return self.why == ONE_WORD or self.why.endswith(ANOTHER)
 
+    def remarks(self, way_in: str = "") -> list[str]:
+        """What a person may not have meant; of what may be ids also the way to name them."""
+        way_in = f"; {way_in}" if way_in and self.names_rows else ""
+        left_out = [] if self.why in ("", AS_SAID) else [f"{self.why}: it is left out{way_in}"]
+        odd = [self.odd] if self.odd else []
+        return [f"column {self.name!r} {each}" for each in (*left_out, *odd)]
+
 
 def all_numbers(table: pd.DataFrame) -> bool:
     """Whether every column is of numbers, or of true and false, by its type alone."""

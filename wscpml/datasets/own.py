@@ -12,7 +12,7 @@ from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.datasets import readers, table_files, tags
-from wscpml.datasets.columns import AS_SAID, ROLES, Role
+from wscpml.datasets.columns import ROLES, Role
 from wscpml.datasets.dataset import (
     Dataset,
     Unjudged,
@@ -243,14 +243,9 @@ class _Files:
         train = None if held_out is None else ~held_out(len(table))
         encoded = encode(table, str(path), sources.named, sources.columns, train, self.shown)
         raw = table if encoded.encoding else None
-        for each in encoded.columns:
-            if each.why not in ("", AS_SAID):
-                way_in = f"; if it names the rows, give it as {sources.named('id')}"
-                may_be_id = each.names_rows and sources.id is None
-                left_out = f"column {each.name!r} {each.why}: it is left out"
-                self.remarks.append(f"{path}: {left_out}{way_in if may_be_id else ''}")
-            if each.odd:
-                self.remarks.append(f"{path}: column {each.name!r} {each.odd}")
+        way_in = "" if sources.id else f"if it names the rows, give it as {sources.named('id')}"
+        told = (line for each in encoded.columns for line in each.remarks(way_in))
+        self.remarks += [f"{path}: {line}" for line in told]
         return Features(encoded.matrix, encoded.names, ids, encoded, raw)
 
     def labels(self, path: Path, kind: str) -> Labels:
