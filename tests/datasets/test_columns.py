@@ -41,6 +41,7 @@ def refusal(cells, **given):
         (["31.01.24", "01.02.23"] * 30, "date"),
         (["01/31/2024 03:15 PM", "2/1/2023 11:00 am"] * 30, "date"),
         (["31.1.2024 10:30", "1.2.2023 00:00"] * 30, "date"),
+        (["1.2.10", "2.3.11", "1.0.12"] * 20, "category"),
         ([f"song number {i} of them" for i in range(N)], "text"),
         ([f"artist{i % 50}" for i in range(N)], "text"),
         ([f"u{i}" for i in range(N)], "ignore"),
