@@ -47,8 +47,8 @@ class _Layout:
 
     @property
     def names(self) -> list[str]:
-        """The columns' names; one without is called by its place."""
-        return [as_meant(name) or f"column {j + 1}" for j, name in enumerate(self.header)]
+        """The columns' names without blanks around them; one without is called by its place."""
+        return [as_meant(name).strip() or f"column {j + 1}" for j, name in enumerate(self.header)]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -130,8 +130,10 @@ def _layout(path: Path) -> _Layout:
         header = next(csv.reader(chain([first], lines), delimiter=separator), [])
     if not header:
         raise UserError(f"{path}: is empty")
-    refuse_twice(header, "column", str(path))
-    return _Layout(path, header, separator)
+    layout = _Layout(path, header, separator)
+    for each in (header, layout.names):
+        refuse_twice(each, "column", str(path))
+    return layout
 
 
 def _ask_for_cells(layout: _Layout) -> None:
