@@ -57,7 +57,7 @@ def test_what_is_not_utf_8_is_told_with_its_byte(tmp_path, read):
         read(tmp_path / "x.csv")
 
 
-def test_blanks_around_names_are_cut(tmp_path):
+def test_blanks_around_names_and_numbers_are_cut(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("song, x , tags\ns0, 1.5, rock\n")
     whole, (part,) = csv_files.read(path), csv_files.parts(path, ["x", "tags"], (), 9)

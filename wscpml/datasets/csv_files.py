@@ -264,15 +264,16 @@ def _typed(table: Any, text: Collection[str], separator: str) -> Any:
 def _cast(column: Any, separator: str) -> Any:
     if column.type != pa.string():
         return column
+    cells = compute.utf8_trim_whitespace(column)
     for kind in (pa.float64(), pa.bool_()):
         try:
-            return column.cast(kind)
+            return cells.cast(kind)
         except pa.ArrowInvalid:
             continue
-    if separator == "," or compute.any(compute.match_substring(column, ".")).as_py():
+    if separator == "," or compute.any(compute.match_substring(cells, ".")).as_py():
         return column
     try:
-        return compute.replace_substring(column, ",", ".").cast(pa.float64())
+        return compute.replace_substring(cells, ",", ".").cast(pa.float64())
     except pa.ArrowInvalid:
         return column
 
