@@ -805,6 +805,7 @@ def _warnings(
     taken = [labels for labels, sure in pairs if sure >= EVEN_ODDS]
     if model.seen < 0.5:
         other, more = ("other ", "else ") if taken else ("", "")
+        how_much = "nothing" if model.seen < NEVER_SURE else "hardly anything"
         found.append(
             Remark(
                 f"no {other}noise can be seen, because there is none, or the features do not "
@@ -812,7 +813,7 @@ def _warnings(
                 + (
                     f"only votes call anything {more}wrong"
                     if voted
-                    else f"nothing {more}is called wrong"
+                    else f"{how_much} {more}is called wrong"
                 ),
                 [],
             )
