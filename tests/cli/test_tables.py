@@ -112,7 +112,7 @@ def test_the_cleaned_table_is_ones_own_without_the_wrong_tags(cleaned):
 def test_tags_may_be_columns_of_zero_and_one_beside_the_features(kind, none):
     table = songs(300)[0]
     given = table.pop("tags").str.get_dummies(", ").add_prefix("tag_")
-    given = given.rename(columns={"tag_rock": "tag_ROCK"}).astype(bool)
+    given = given.rename(columns=str.strip).rename(columns={"tag_rock": "tag_ROCK"}).astype(bool)
     if kind == "csv":
         given = given.astype(int)
     table = table.join(given)
