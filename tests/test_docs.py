@@ -264,7 +264,8 @@ def test_short_examples_run_on_a_table_of_songs(names, tmp_path, monkeypatch):
     monkeypatch.setattr(judging, "TREES", 20)
     cli.main(["sample", "songs.csv"])
     tags = pd.read_csv("songs.csv", index_col="song").tags.str.get_dummies(", ")
-    (0.2 + 0.6 * tags).reset_index().to_parquet("oof.parquet")
+    unsure = np.random.default_rng(0).normal(0, 0.2, tags.shape)
+    (0.2 + 0.6 * tags + unsure).clip(0, 1).reset_index().to_parquet("oof.parquet")
     known = {}
     for name in names:
         for code, *_ in run.PYTHON.findall((ROOT / "docs" / name).read_text()):

@@ -1,3 +1,8 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +12,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import wscpml
 from tests.contract import Contract, small
-from wscpml import WSCPML, blocks, progress
+from wscpml import WSCPML, artifacts, blocks, progress
 from wscpml.algorithm import composition, network
 from wscpml.datasets.songs import songs
 from wscpml.errors import UserError
@@ -119,10 +125,63 @@ def test_a_table_with_columns_of_every_kind_is_taken_as_it_is(sample, tmp_path):
         model.predict_proba(np.zeros((2, 3)))
 
 
+IN_ANOTHER_PROCESS = """
+import pickle
+import sys
+
+def refuse(event, arguments):
+    if event == "pickle.find_class":
+        raise RuntimeError("unpickled")
+
+sys.addaudithook(refuse)
+from wscpml import WSCPML, artifacts
+
+found = WSCPML.load("model").predict_proba(artifacts.read("new.parquet").set_index("song"))
+artifacts.write("found.parquet", found)
+try:
+    pickle.loads(pickle.dumps(WSCPML()))
+except RuntimeError:
+    print("watched")
+"""
+
+
+def test_another_process_gives_the_same_of_raw_rows_and_unpickles_nothing(
+    sample, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    X, y = sample
+    model = WSCPML(kind="kernel_ridge", random_state=0).fit(X, y)
+    model.save("model")
+    new = X[:9].astype({"country": object})
+    new.loc["song 2", "country"] = "Atlantis"
+    new.loc["song 3", ["tempo", "country", "released", "description"]] = None
+    artifacts.write("new.parquet", new.reset_index())
+    command = [sys.executable, "-c", IN_ANOTHER_PROCESS]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == "watched\n"
+    found = artifacts.read("found.parquet")
+    assert found.to_numpy().tobytes() == model.predict_proba(new).to_numpy().tobytes()
+
+
+def test_no_code_of_ours_unpickles():
+    unpickles = re.compile(
+        r"(import|from) (pickle|cloudpickle|dill|joblib|marshal|shelve)|torch\.load|read_pickle|"
+        r"allow_pickle=True"
+    )
+    for path in Path(wscpml.__file__).parent.rglob("*.py"):
+        assert not unpickles.search(path.read_text()), path
+
+
 def test_columns_are_what_one_says(sample):
     X, y = sample
     roles = {"description": "ignore", "country": "text"}
+    X = X.assign(empty=None, price=[f"{k % 30} %" for k in range(len(X))])
     model = WSCPML(kind="kernel_ridge", random_state=0, columns=roles).fit(X, y)
+    assert model.remarks_[-2:] == [
+        "X: column 'empty' is empty in every row: it is left out",
+        "X: column 'price' has signs beside its numbers, such as '0 %'; write them plain to have "
+        "them taken for numbers",
+    ]
     assert "description" not in model.encoding_.columns
     assert any(name.startswith("country: ") for name in model.encoding_.names)
     with pytest.raises(UserError, match="columns.description='prose': must be 'number'"):

@@ -36,7 +36,7 @@ from wscpml.parameters import (
 from wscpml.progress import Steps, steps
 from wscpml.quality import evidence, issues, judging, queue
 from wscpml.quality.decisions import Decided, decided, remarks, taken
-from wscpml.quality.given import aligned, checked
+from wscpml.quality.given import aligned, checked, odd
 from wscpml.quality.votes import checked as checked_votes
 from wscpml.randomness import Streams, streams
 from wscpml.serving.model import Model, refuse_to_replace
@@ -107,7 +107,8 @@ class WSCPML(
         Which `kind` of noise was found, `common` to all labels, `per label`, `pairs` that are
         confused, or `none seen`, and what speaks for it.
     remarks_ : list of str
-        The same in words, what cannot be known from these data, and what is odd about decisions.
+        The same in words, what cannot be known from these data, and what is odd about columns,
+        probabilities and decisions.
     prototypes_ : (q, d)
         Those of the clustering, among the scaled features.
     """
@@ -153,7 +154,8 @@ class WSCPML(
             super().fit(X, tags.in_rows(y))
         noise = self.judged_.noise
         self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
-        self.noise_, self.remarks_ = noise.summary(), noise.told(self.label_names_)
+        self.noise_ = noise.summary()
+        self.remarks_ = [*noise.told(self.label_names_), *self._odd]
         if self._decisions:
             self.remarks_ += remarks(self._decisions[0])
             self.remarks_ += queue.told(self.candidates_, self.decided_, self.label_names_)
@@ -176,6 +178,7 @@ class WSCPML(
         given, votes = self._given, self._votes
         if given is not None:
             given = checked(given, candidates.shape, *self._names)
+            self._odd += odd(given, candidates)
         if votes is not None:
             votes = checked_votes(votes, candidates, *self._names)
         with (
@@ -359,6 +362,7 @@ class WSCPML(
     def _fit_encoding(self, X: Any) -> Any:
         """The rows to learn from, as numbers; a table of numbers alone stays as it is."""
         self.encoding_: Encoding | None = None
+        self._odd: list[str] = []  # about what was given
         plain = not isinstance(X, pd.DataFrame) or all_numbers(X) and not X.isna().any(axis=None)
         if plain and not self.columns:
             return X
@@ -366,6 +370,7 @@ class WSCPML(
             progress.begin("encoding the columns")
             encoded = encode(pd.DataFrame(X), "X", in_python, self.columns, shown=self.verbose)
         self.encoding_ = encoded.encoding
+        self._odd = [f"X: {line}" for each in encoded.columns for line in each.remarks()]
         return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
 
     def _encode(self, X: Any) -> pd.DataFrame:

@@ -37,6 +37,11 @@ def refusal(cells, **given):
         (["2024-01-31T10:00:00Z", "2023-02-01T00:30:00+02:00"] * 30, "date"),
         ([datetime.date(2024, 1, 31), None] * 30, "date"),
         (pd.to_datetime(["2024-01-31", None] * 30), "date"),
+        (["31-Jan-2024", "1-Feb-2023"] * 30, "date"),
+        (["31.01.24", "01.02.23"] * 30, "date"),
+        (["01/31/2024 03:15 PM", "2/1/2023 11:00 am"] * 30, "date"),
+        (["31.1.2024 10:30", "1.2.2023 00:00"] * 30, "date"),
+        (["1.2.10", "2.3.11", "1.0.12"] * 20, "category"),
         ([f"song number {i} of them" for i in range(N)], "text"),
         ([f"artist{i % 50}" for i in range(N)], "text"),
         ([f"u{i}" for i in range(N)], "ignore"),
@@ -44,6 +49,9 @@ def refusal(cells, **given):
         ([None] * N, "ignore"),
         ([[1.0, 2.0], None] * 30, "vector"),
         ([np.arange(3.0)] * N, "vector"),
+        (["[0.5, -1e-3]", "[2, 3]", None] * 20, "vector"),
+        ([str(np.array([0.5, -1.0]))] * N, "vector"),
+        ([f"[Verse {i}] la la [end]" for i in range(N)], "text"),
     ],
 )
 def test_what_a_column_is_is_told_by_its_cells(cells, role):
@@ -69,6 +77,23 @@ def test_what_is_left_out_says_why():
         "as you say",
         "is 'song' and another number in nearly every row",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "like"),
+    [
+        ([f"{i % 50}%" for i in range(N)], "'0%'"),
+        ([f"€ {i},50" for i in range(N)], "'€ 0,50'"),
+        ([f"{i + 1},500" for i in range(N)], "'1,500'"),
+    ],
+)
+def test_numbers_with_signs_are_told(cells, like):
+    (found,) = recognise(pd.DataFrame({"c": cells}), {}, "x", own.in_python)
+    assert found.role != "number"
+    assert found.odd == (
+        f"has signs beside its numbers, such as {like}; write them plain to have them taken for "
+        "numbers"
+    )
 
 
 WAY_OUT = "mend that value, or say what the column is by --text, --category or --ignore"

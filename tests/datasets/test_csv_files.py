@@ -57,6 +57,17 @@ def test_what_is_not_utf_8_is_told_with_its_byte(tmp_path, read):
         read(tmp_path / "x.csv")
 
 
+def test_blanks_around_names_and_numbers_are_cut(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("song, x , tags\ns0, 1.5, rock\n")
+    whole, (part,) = csv_files.read(path), csv_files.parts(path, ["x", "tags"], (), 9)
+    assert list(whole) == ["song", "x", "tags"]
+    assert whole.x.tolist() == part.x.tolist() == [1.5]
+    path.write_text("x, x\n1,2\n")
+    with pytest.raises(UserError, match="column 'x' is there twice, as numbers 1 and 2"):
+        csv_files.read(path)
+
+
 def test_a_header_alone_has_no_parts(tmp_path):
     assert in_parts(write(tmp_path / "x.csv", ["a,b"]), ["a", "b"]) == []
 

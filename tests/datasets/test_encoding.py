@@ -121,6 +121,15 @@ def test_vectors_are_their_numbers():
     assert found.matrix.tolist() == [[1, 2, 0], [3, 4, 0], [3, 4, 1], [5, 6, 0]]
 
 
+def test_vectors_may_be_written_as_text():
+    found = encoded(pd.DataFrame({"v": ["[1, 2e0]", " [3,4]", None, "[5 6]"]}))
+    assert found.matrix.tolist() == [[1, 2, 0], [3, 4, 0], [3, 4, 1], [5, 6, 0]]
+    new = pd.DataFrame({"v": ["[7, 8]", "7 8"]})
+    assert found.encoding(new[:1], "new.csv").tolist() == [[7, 8, 0]]
+    with pytest.raises(UserError, match="row 2, column 'v': is not a list of numbers"):
+        found.encoding(new, "new.csv")
+
+
 def test_what_is_fitted_does_not_depend_on_rows_that_are_held_out():
     table, train = songs(), np.arange(N) < 40
     changed = table.copy()

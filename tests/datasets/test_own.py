@@ -332,7 +332,23 @@ def test_lists_that_seem_to_have_another_separator_are_told():
         "as separator="
     ]
     assert load(tags="tags", separator=",").remarks == []
+    Path("x.csv").write_text("song,t,tags\na,1,rock jazz\nb,2,rock pop\nc,3,jazz\n")
+    assert load(tags="tags").remarks == [
+        "x.csv: column 'tags': each cell is one label, such as 'rock jazz'; if blanks stand "
+        "between labels, give separator= ' '"
+    ]
+    assert load(tags="tags", separator=" ").label_names == ["jazz", "pop", "rock"]
     Path("x.csv").write_text('song,t,tags\na,1,"rock;jazz"\nb,2,"R,B"\nc,3,"x,y"\n')
+    assert load(tags="tags").remarks == []
+
+
+def test_a_column_that_may_be_the_ids_is_told_where_none_are_named():
+    rows = "".join(f"u{i},{i},{'rock' if i % 2 else 'jazz'}\n" for i in range(30))
+    Path("x.csv").write_text(f"song,t,tags\n{rows}")
+    assert load(tags="tags", id=None).remarks == [
+        "x.csv: column 'song' is one word, another in nearly every row, as ids are: it is left "
+        "out; if it names the rows, give it as id="
+    ]
     assert load(tags="tags").remarks == []
 
 
@@ -420,8 +436,8 @@ def test_labels_of_an_arff_file_of_their_own_keep_their_names():
         (
             {"x.csv": "song,t,rock\ns1,5,0\n"},
             {"tags": "tag_*"},
-            "x.csv: where are its tags? tags= names their column here, or candidates= another "
-            "file; the columns are song, t, rock",
+            "x.csv: where are its tags? it has no column 'tag_*'; tags= names their column here, "
+            "or candidates= another file; the columns are song, t, rock",
         ),
         (
             {"x.csv": "song,t,tag_a,tag_b\ns1,5,0,2\n"},

@@ -49,6 +49,18 @@ def test_other_labels_are_not_heard_where_they_say_nothing():
     assert told.others.heard.min() > 0.9
 
 
+def test_probabilities_that_a_person_may_not_have_meant_are_told():
+    _, Y, P = example()
+    assert given.odd(P, Y) == given.odd(P, sparse.csr_array(Y)) == []
+    (by_chance,) = given.odd(P[np.random.default_rng(0).permutation(len(P))], Y)
+    assert by_chance.startswith("probabilities: tell candidates from other labels no better than")
+    (repeated,) = given.odd(0.2 + 0.6 * Y, Y)
+    assert repeated.startswith("probabilities: nearly repeat the candidates")
+    assert given.odd(np.full(P.shape, 0.5), Y) == []
+    with pytest.warns(UserWarning, match="nearly repeat the candidates"):
+        label_confidence(Y, 0.2 + 0.6 * Y)
+
+
 def test_it_is_asked_for_as_part_of_the_package():
     assert wscpml.label_confidence is label_confidence
 

@@ -119,6 +119,15 @@ def test_without_noise_hardly_any_tag_is_flagged(n, d):
     assert (confidence < 0.5).mean() <= 0.05
 
 
+@pytest.mark.parametrize(("seen", "much"), [(0.0, "nothing"), (0.3, "hardly anything")])
+def test_what_is_called_wrong_where_no_noise_is_seen_is_told(monkeypatch, seen, much):
+    monkeypatch.setattr(judging.noise_model, "seen_noise", lambda _: seen)
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 6)), (rng.random((60, 5)) < 0.4).astype(np.uint8)
+    (said,) = (line for line in judged(X, Y).noise.told(list("abcde")) if "can be seen" in line)
+    assert said.endswith(f"; {much} is called wrong")
+
+
 def test_random_features_say_nothing_and_that_is_told():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(200, 6)), (rng.random((200, 5)) < 0.4).astype(np.uint8)

@@ -105,14 +105,13 @@ def describe(options: Namespace) -> None:
         for warning in warnings:
             print(readable(f"warning: {warning}"))
         return
-    constant = description._constant(data.features)
     summary = {
         **_sizes(data),
         "label_names": data.label_names,
         "feature_names": data.feature_names,
         "columns": description.columns(data),
         "share_not_0": description._filled(data.features),
-        "constant_columns": [data.feature_names[j] for j in constant.nonzero()[0]],
+        "constant_columns": description.constant_columns(data),
         "duplicate_rows": len(data.instance_ids) - description._distinct(data.features),
         "candidates_a_row": _average(data.candidates),
         "true_labels_a_row": _average(data.known_truth),

@@ -4,6 +4,7 @@ A role that a person gives goes before what is recognised. What most of a column
 them must be: the first that is not is refused with its row.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,9 +23,18 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
 MOST_CATEGORIES = 40  # different values of a category; of more it is text
-DATES = ("ISO8601", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y")
+DAYS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %B %Y", "%B %d, %Y",
+    "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
+)  # fmt: skip
+HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
+DATES = ("ISO8601", *(day + hour for hour in HOURS for day in DAYS))
+LISTED = r"\[\s*[-+\d.][-+\d.eE,\s]*\]"  # numbers as JSON, Python or NumPy write a list of them
+SIGNED = r"-?[€$£¥]?\s*-?\d[\d.,' ]*\s*[€$£¥%]?"  # a number with a currency, per cent, thousands
 NUMBERED = r"^(\D*[^\W\d])\s*\d+$"  # words and a number, such as `song 12`
 AS_SAID = "as you say"
+ONE_WORD = "is one word, another in nearly every row, as ids are"
+ANOTHER = "and another number in nearly every row"
 FIRST_LOOK = 200  # different cells that tell whether a column may hold dates
 
 
@@ -36,6 +46,19 @@ class Column:
     role: str  # one of the roles, or `vector`
     why: str = ""  # it is left out
     dates: str = ""  # how they are written, one of DATES
+    odd: str = ""  # what a person may not have meant
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether it is left out since it may be ids."""
+        return self.why == ONE_WORD or self.why.endswith(ANOTHER)
+
+    def remarks(self, way_in: str = "") -> list[str]:
+        """What a person may not have meant; of what may be ids also the way to name them."""
+        way_in = f"; {way_in}" if way_in and self.names_rows else ""
+        left_out = [] if self.why in ("", AS_SAID) else [f"{self.why}: it is left out{way_in}"]
+        odd = [self.odd] if self.odd else []
+        return [f"column {self.name!r} {each}" for each in (*left_out, *odd)]
 
 
 def all_numbers(table: pd.DataFrame) -> bool:
@@ -78,6 +101,20 @@ def as_text(cells: "pd.Series[Any]") -> "pd.Series[str]":
     if getattr(cells.dtype, "kind", "O") == "f" and (cells.dropna() % 1 == 0).all():
         cells = cells.astype("Int64")
     return cells.astype(object).where(cells.notna(), "").astype(str)
+
+
+def unlisted(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Cells with lists of numbers in place of the text of such a list."""
+    return column.map(_unlisted, na_action="ignore")
+
+
+def _unlisted(cell: Any) -> Any:
+    if not isinstance(cell, str) or not re.fullmatch(LISTED, cell.strip()):
+        return cell
+    try:
+        return [float(each) for each in cell.replace(",", " ").strip(" []\r\n\t").split()]
+    except ValueError:
+        return cell
 
 
 def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
@@ -166,6 +203,8 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
     filled = column[~empty].astype(str)
     different = pd.Series(filled.unique())
     look = different[:FIRST_LOOK]
+    if look.str.strip().str.fullmatch(LISTED).mean() >= 0.5:
+        return Column(name, "vector")
     if pd.to_numeric(look, errors="coerce").notna().mean() >= 0.5:
         wrong = pd.to_numeric(column, errors="coerce").isna()
         _refuse_odd(column, wrong, source, "a number", way_out)
@@ -176,25 +215,30 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
         return Column(name, "date", dates=written)
     if len(different) == 1:
         return Column(name, "ignore", "is the same in every row")
+    odd = ""
+    if look.str.strip().str.fullmatch(SIGNED).mean() >= 0.5:
+        odd = f"has signs beside its numbers, such as {short(look[0])}; write them plain to have "
+        odd += "them taken for numbers"
     if len(different) <= min(MOST_CATEGORIES, len(filled) / 2):
-        return Column(name, "category")
+        return Column(name, "category", odd=odd)
     words = look.str.strip().str.contains(r"\s", regex=True).mean() >= 0.5
     if not words and len(different) > 0.9 * len(filled):
-        return Column(name, "ignore", "is one word, another in nearly every row, as ids are")
+        return Column(name, "ignore", ONE_WORD, odd=odd)
     before = look.str.extract(NUMBERED)[0]
     if (before == before[0]).all() and len(different) > 0.9 * len(filled):
-        return Column(name, "ignore", f"is {before[0]!r} and another number in nearly every row")
-    return Column(name, "text")
+        return Column(name, "ignore", f"is {before[0]!r} {ANOTHER}")
+    return Column(name, "text", odd=odd)
 
 
 def _most_dates(cells: "pd.Series[Any]") -> str | None:
     """How most of these cells are written, if they are dates: the first way that fits the most."""
-    cells = pd.Series(as_text(cells).unique())
+    cells = pd.Series(as_text(cells).unique()[:FIRST_LOOK])
     if not cells.str.contains(r"\d").mean() >= 0.5:
         return None
     shares = {way: float(parsed_dates(cells, way).notna().mean()) for way in DATES}
     best = max(shares, key=lambda way: shares[way])
-    return best if shares[best] >= 0.5 else None
+    enough = 1.0 if "%y" in best else 0.5  # 1.2.10 may be a version
+    return best if shares[best] >= enough else None
 
 
 def _refuse_odd(

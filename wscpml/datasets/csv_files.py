@@ -47,8 +47,8 @@ class _Layout:
 
     @property
     def names(self) -> list[str]:
-        """The columns' names; one without is called by its place."""
-        return [as_meant(name) or f"column {j + 1}" for j, name in enumerate(self.header)]
+        """The columns' names without blanks around them; one without is called by its place."""
+        return [as_meant(name).strip() or f"column {j + 1}" for j, name in enumerate(self.header)]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -130,8 +130,10 @@ def _layout(path: Path) -> _Layout:
         header = next(csv.reader(chain([first], lines), delimiter=separator), [])
     if not header:
         raise UserError(f"{path}: is empty")
-    refuse_twice(header, "column", str(path))
-    return _Layout(path, header, separator)
+    layout = _Layout(path, header, separator)
+    for each in (header, layout.names):
+        refuse_twice(each, "column", str(path))
+    return layout
 
 
 def _ask_for_cells(layout: _Layout) -> None:
@@ -264,15 +266,16 @@ def _typed(table: Any, text: Collection[str], separator: str) -> Any:
 def _cast(column: Any, separator: str) -> Any:
     if column.type != pa.string():
         return column
+    cells = compute.utf8_trim_whitespace(column)
     for kind in (pa.float64(), pa.bool_()):
         try:
-            return column.cast(kind)
+            return cells.cast(kind)
         except pa.ArrowInvalid:
             continue
-    if separator == "," or compute.any(compute.match_substring(column, ".")).as_py():
+    if separator == "," or compute.any(compute.match_substring(cells, ".")).as_py():
         return column
     try:
-        return compute.replace_substring(column, ",", ".").cast(pa.float64())
+        return compute.replace_substring(cells, ",", ".").cast(pa.float64())
     except pa.ArrowInvalid:
         return column
 

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, to_dense
+from wscpml.datasets.columns import missing
 from wscpml.datasets.dataset import Dataset, few
 
 MOST_LABELS = 30  # that are listed
@@ -16,7 +17,7 @@ def describe(data: Dataset) -> str:
         ("instances", f"{n}, from {data.instance_ids[0]!r} to {data.instance_ids[-1]!r}"),
         ("features", f"{d}, from {data.feature_names[0]!r} to {data.feature_names[-1]!r}"),
         ("values not 0", f"{_filled(data.features):.1%}"),
-        ("constant columns", _named(data.feature_names, _constant(data.features))),
+        ("constant columns", _named(constant_columns(data))),
         ("duplicate rows", str(n - _distinct(data.features))),
         ("labels", str(len(data.label_names))),
         ("candidates a row", _per_row(data.candidates)),
@@ -38,7 +39,7 @@ def describe(data: Dataset) -> str:
     return "\n".join([*head, *_column_lines(data), f"labels by frequency ({kind}):", *table])
 
 
-def columns(data: Dataset) -> list[dict[str, str]]:
+def columns(data: Dataset) -> list[dict[str, str | int]]:
     """Each column of a table, what it is taken for, and how it is encoded or why left out."""
     encoders = {each.column: each.how for each in data.encoding.encoders} if data.encoding else {}
     return [
@@ -46,6 +47,7 @@ def columns(data: Dataset) -> list[dict[str, str]]:
             "name": each.name,
             "role": each.role,
             "how": each.why or encoders.get(each.name, "itself"),
+            "missing": 0 if data.raw is None else int(missing(data.raw[each.name]).sum()),
         }
         for each in data.columns
     ]
@@ -56,17 +58,15 @@ def _column_lines(data: Dataset) -> list[str]:
     if data.encoding is None:
         return []
     found = columns(data)
-    width = max(len(each["name"]) for each in found)
-    told = [
-        f"  {each['name']:{width}}  "
-        + (
-            f"left out: {each['how']}"
-            if each["role"] == "ignore"
-            else f"{each['role']}: {each['how']}"
-        )
-        for each in found
-    ]
-    return ["columns:", *told]
+    width = max(len(each.name) for each in data.columns)
+    return ["columns:", *(_column_line(each, width, len(data.instance_ids)) for each in found)]
+
+
+def _column_line(column: dict[str, str | int], width: int, n: int) -> str:
+    name, role, how, empty = column.values()
+    share = f", {empty / n:.1%} missing" if empty else ""  # type: ignore[operator]
+    told = "left out" if role == "ignore" else f"{role}{share}"
+    return f"  {name:{width}}  {told}: {how}"
 
 
 def _filled(X: Matrix) -> float:
@@ -74,8 +74,13 @@ def _filled(X: Matrix) -> float:
     return float(stored / (X.shape[0] * X.shape[1]))
 
 
-def _constant(X: Matrix) -> Array:
-    return (to_dense(X.max(axis=0)) == to_dense(X.min(axis=0))).ravel()
+def constant_columns(data: Dataset) -> list[str]:
+    """The columns with one value; not what ours are made of, such as that of rare categories."""
+    X = data.features
+    constant = (to_dense(X.max(axis=0)) == to_dense(X.min(axis=0))).ravel()
+    given = {each.name for each in data.columns} if data.encoding else None
+    names = [data.feature_names[j] for j in np.flatnonzero(constant)]
+    return names if given is None else [name for name in names if name in given]
 
 
 def _distinct(X: Matrix) -> int:
@@ -86,9 +91,8 @@ def _distinct(X: Matrix) -> int:
     return len({row.tobytes() for row in X})
 
 
-def _named(names: list[str], chosen: Array) -> str:
-    found = [name for name, some in zip(names, chosen, strict=True) if some]
-    return f"{len(found)}" + (f": {few(found)}" if found else "")
+def _named(names: list[str]) -> str:
+    return f"{len(names)}" + (f": {few(names)}" if names else "")
 
 
 def _per_row(labels: Array | None) -> str:

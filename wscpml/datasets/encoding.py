@@ -5,7 +5,7 @@
     date        year, month, day, weekday, and hour if there are hours
     text        TF-IDF of its most frequent words, and the strongest directions of that of its
                 groups of three and four letters
-    vector      its values
+    vector      its values, also where they are written as text
 
 What is fitted is plain data and arrays: a file of it needs no unpickling, and read back it gives
 the same numbers to the last bit. A row's numbers do not depend on the rows beside it.
@@ -29,6 +29,7 @@ from wscpml.datasets.columns import (
     as_text,
     parsed_dates,
     recognise,
+    unlisted,
 )
 from wscpml.datasets.dataset import refuse_twice
 from wscpml.datasets.tables import numbers, refuse_missing, short
@@ -118,7 +119,7 @@ class Numbers(Encoder):
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return "itself" + f"; {self.median:g} and a mark where it is missing" * self.holes
+        return "itself" + f"; the median, {self.median:g}, and a mark if missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class Dates(Encoder):
     def how(self) -> str:
         """What was made of the column, in words."""
         written = "" if self.written == "ISO8601" else f" of dates such as {_like(self.written)}"
-        return f"{', '.join(self.parts)}{written}" + ", and whether it is missing" * self.holes
+        return f"{', '.join(self.parts)}{written}" + "; medians and a mark if missing" * self.holes
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,7 @@ class Vectors(Encoder):
     @classmethod
     def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
         """Learn from the cells of the training rows."""
+        cells = unlisted(cells)
         known = cells.notna().to_numpy()
         size = len(cells[known].iloc[0]) if known.any() else 0
         values = _lists(cells, found.name, size, place)[known]
@@ -285,13 +287,13 @@ class Vectors(Encoder):
 
     def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:
         """Cells as float64."""
-        values = _lists(cells, self.column, len(self.means), place)
+        values = _lists(unlisted(cells), self.column, len(self.means), place)
         return _filled(values, self.means, self.holes)
 
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        return f"its {len(self.means)} numbers"
+        return f"its {len(self.means)} numbers" + "; means and a mark if missing" * self.holes
 
 
 ENCODERS: dict[str, type[Encoder]] = {

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, known_rows
 from wscpml.datasets import readers, table_files, tags
-from wscpml.datasets.columns import AS_SAID, ROLES, Role
+from wscpml.datasets.columns import ROLES, Role
 from wscpml.datasets.dataset import (
     Dataset,
     Unjudged,
@@ -230,9 +230,11 @@ class _Files:
         with_tags = sources.candidates in (None, path)
         tagged = self.tag_columns(found, path, with_tags)
         if with_tags and not tagged:
+            lacking = f"it has no column {sources.tags!r}; " if sources.tags else ""
             raise UserError(
-                f"{path}: where are its tags? {sources.named('tags')} names their column here, or "
-                f"{sources.named('candidates')} another file; the columns are {_columns(found)}"
+                f"{path}: where are its tags? {lacking}{sources.named('tags')} names their column "
+                f"here, or {sources.named('candidates')} another file; the columns are "
+                f"{_columns(found)}"
             )
         ids = self.ids(found, path)
         shown = [name for name in sources.show if name not in sources.columns]
@@ -241,11 +243,9 @@ class _Files:
         train = None if held_out is None else ~held_out(len(table))
         encoded = encode(table, str(path), sources.named, sources.columns, train, self.shown)
         raw = table if encoded.encoding else None
-        self.remarks += [
-            f"{path}: column {each.name!r} {each.why}: it is left out"
-            for each in encoded.columns
-            if each.why not in ("", AS_SAID)
-        ]
+        way_in = "" if sources.id else f"if it names the rows, give it as {sources.named('id')}"
+        told = (line for each in encoded.columns for line in each.remarks(way_in))
+        self.remarks += [f"{path}: {line}" for line in told]
         return Features(encoded.matrix, encoded.names, ids, encoded, raw)
 
     def labels(self, path: Path, kind: str) -> Labels:

@@ -176,6 +176,13 @@ def _separator(
             f"labels, give it as {named('separator')}"
         ]
     told = [f"{where}no cell has {given!r}, so each cell is one label"] if given else []
+    words = int(often[texts.str.strip().str.contains(r"\s", regex=True)].sum())
+    if not given and words > often.sum() / 2:
+        usual = short(texts.iloc[int(often.argmax())])
+        told = [
+            f"{where}each cell is one label, such as {usual}; if blanks stand between labels, give "
+            f"{named('separator')} ' '"
+        ]
     return assumed, told
 
 

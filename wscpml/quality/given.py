@@ -6,7 +6,7 @@ learned from evenly spaced rows of very many, then rows are judged in blocks, an
 told of the candidates alone.
 """
 
-from dataclasses import replace
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.special import xlogy
 from tqdm import tqdm
 
 from wscpml.algorithm.network import start_rows
-from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks
+from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
 from wscpml.datasets import tags
 from wscpml.datasets.tables import short
 from wscpml.devices import one_blas_thread
@@ -26,6 +26,7 @@ from wscpml.quality.noise_model import look_up
 
 PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 PAIRS_LEARNED = 5_000_000  # that are learned from at most
+BY_CHANCE, REPEATED = 2.0, 0.95  # deviations, and correlation, of probabilities that are odd
 
 
 def label_confidence(candidates: Any, probabilities: Any) -> Any:
@@ -54,6 +55,8 @@ def label_confidence(candidates: Any, probabilities: Any) -> Any:
         else (None, None)
     )
     P = checked(aligned(probabilities, rows, columns), Y.shape, rows, columns)
+    for line in odd(P, Y):
+        warnings.warn(line, stacklevel=2)
     ones = Y if Y.data.all() else sparse.csr_array(Y.toarray())
     with one_blas_thread():
         confidence = judge(sparse.csr_array(ones, dtype=np.float64), P)
@@ -124,6 +127,37 @@ def checked(
     return P if P.dtype in (np.float32, np.float64) else P.astype(np.float32)
 
 
+def odd(P: Array, Y: Matrix) -> list[str]:
+    """What a person may not have meant by probabilities P of candidates Y, both ``(n, q)``."""
+    rows = _learned_from(*P.shape)
+    said, known = (to_dense(M[rows]).astype(np.float64) for M in (P, Y))
+    counts = known.sum(axis=0)
+    said -= said.mean(axis=0)
+    known -= known.mean(axis=0)
+    size = np.sqrt((said**2).sum(axis=0) * (known**2).sum(axis=0))
+    differ = (size > 0) & (counts >= judging.FEWEST)
+    if not differ.any():
+        return []
+    like = float(((said * known).sum(axis=0)[differ] / size[differ]).mean())
+    if like < BY_CHANCE / np.sqrt(len(rows) * differ.sum()):
+        return [
+            f"{DOOR}: tell candidates from other labels no better than chance does; are they of "
+            "these rows, in this order?"
+        ]
+    if like > REPEATED:
+        return [
+            f"{DOOR}: nearly repeat the candidates; a model must not have been fitted to the rows "
+            "that it is asked about"
+        ]
+    return []
+
+
+def _learned_from(n: int, q: int) -> Array:
+    """The rows that are learned from: all, or evenly spaced ones of very many rows and labels."""
+    rows = start_rows(n)
+    return rows[:: -(-len(rows) * q // PAIRS_LEARNED)]
+
+
 def _in_columns(candidates: Any, probabilities: Any) -> tuple[Any, Any]:
     """Candidates that may be lists as columns of 0 and 1, one for each of the probabilities."""
     table = tags.as_table(candidates, getattr(probabilities, "index", None), "candidates")
@@ -176,8 +210,7 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     It is learned from all rows, or from evenly spaced ones of very many.
     """
     n, k = Y.shape
-    sample = start_rows(n)
-    sample = sample[:: -(-len(sample) * k // PAIRS_LEARNED)]
+    sample = _learned_from(n, k)
     known, predicted = Y[sample].toarray(), P[sample][:, live]
     seen = noise_model.fit(predicted, known, cautious=True)
     weights = noise_model.weights_of(known)
@@ -186,17 +219,18 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
     scores, observed = seen.scores[some], known[some]
     right = judging.calibrate(scores, observed, weights)
     at = known.nonzero()
+    tables = model.curve_tables(seen.span.low, seen.span.width)
+    own = look_up(seen.span.place(scores), tables[0])
     learned = judging.Learned(
         model,
         weights,
         right,
         seen.span,
+        tables,
         judging.frequency_rank(known.mean(axis=0)),
         judging.saturation(right(predicted[at])) if model.groups else 0.0,
+        own_weight=own_weight(right(scores), own, observed, n / len(observed)),
     )
-    own = look_up(seen.span.place(scores), learned.tables[0])
-    weight = own_weight(right(scores), own, observed, n / len(observed))
-    learned = replace(learned, own_weight=weight)
     confidence = np.empty(Y.nnz)
     for rows in tqdm(
         row_blocks(n, max(1, PAIRS_AT_ONCE // k)), "judging", disable=None, leave=False

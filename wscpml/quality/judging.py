@@ -10,7 +10,7 @@ is seen, nothing is called more likely false than true.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -340,17 +340,13 @@ class Learned:
     weights: Array  # (k,)
     right: "Calibration"
     span: Span
+    tables: tuple[Array, Array]  # chances to be a candidate and to be true, by labels' own curves
     rank: Array  # (k,), of labels' frequency
     tied: float
     lost: float = 0.0
     own_weight: float = 0.5  # of labels' own curves
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
-
-    @cached_property
-    def tables(self) -> tuple[Array, Array]:
-        """The chance of being a candidate, and of being true, by labels' own curves."""
-        return self.model.curve_tables(self.span.low, self.span.width)
 
     def first(
         self, P: Array, scores: Array, label: Array | None, added: Array | None
@@ -413,6 +409,7 @@ def _learn(
         weights,
         right,
         seen.span,
+        model.curve_tables(seen.span.low, seen.span.width),
         rank,
         tied,
         lost,
@@ -830,6 +827,7 @@ def _warnings(
     taken = [labels for labels, sure in pairs if sure >= EVEN_ODDS]
     if model.seen < 0.5:
         other, more = ("other ", "else ") if taken else ("", "")
+        how_much = "nothing" if model.seen < NEVER_SURE else "hardly anything"
         found.append(
             Remark(
                 f"no {other}noise can be seen, because there is none, or the features do not "
@@ -837,7 +835,7 @@ def _warnings(
                 + (
                     f"only votes call anything {more}wrong"
                     if voted
-                    else f"nothing {more}is called wrong"
+                    else f"{how_much} {more}is called wrong"
                 ),
                 [],
             )
