@@ -72,7 +72,7 @@ def candidates(side: str) -> Matrix:
     return unpack("candidates", artifacts.read("data/candidates.npz"))[rows(side)]
 
 
-def votes(side: str) -> Array | None:
+def votes(side: str) -> Matrix | None:
     """What several taggers say for each candidate of the rows, if the data set has it."""
     found = given("votes")
     return None if found is None else found[rows(side)]

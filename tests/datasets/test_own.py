@@ -8,6 +8,7 @@ from scipy.io import savemat
 
 from wscpml.datasets import dataset, own
 from wscpml.datasets.dataset import Dataset, binary, check
+from wscpml.datasets.description import describe
 from wscpml.errors import UserError
 
 IDS = ["s1", "s2", "s3"]
@@ -583,6 +584,31 @@ def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
             np.testing.assert_array_equal(
                 found.unjudged.candidates.toarray(), same.unjudged.candidates
             )
+
+
+def test_votes_of_very_many_labels_are_sparse_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    songs = [f"s{i}" for i in range(60)]
+    pd.DataFrame({"song": songs, "a": range(60)}).to_csv("features.csv", index=False)
+    spelt = ("tag {}", "Tag {}")
+    rows = [
+        (songs[i], spelt[k].format(j), 1 + rng.integers(3) / 4)
+        for i in range(60)
+        for k, j in enumerate(rng.integers(0, 25, 2))
+    ]
+    columns = ["song", "label", "weight"]
+    pd.DataFrame([*rows, *rows[:20]], columns=columns).to_csv("labels.csv", index=False)
+    given = {"candidates": "labels.csv", "id": "song"}
+    options = [given, given | {"merge_variants": True, "min_count": 3}]
+    plain = [load("features.csv", **each) for each in options]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    for each, same in zip(options, plain, strict=True):
+        found = load("features.csv", **each)
+        assert sparse.issparse(found.candidates)
+        assert sparse.issparse(found.votes)
+        np.testing.assert_array_equal(found.votes.toarray(), same.votes)
+        np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
+        assert describe(found) == describe(same)
 
 
 def test_very_many_long_rows_are_sparse_too_and_may_lack_instances(monkeypatch):

@@ -65,6 +65,23 @@ def test_sparse_labels_give_what_dense_ones_do(items, monkeypatch, kind):
     assert again["labels"] == pytest.approx(measured["labels"], rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["network", "kernel_ridge"])
+def test_labels_that_may_be_missing_are_a_few_of_each_row(items, monkeypatch, kind):
+    change("classifier", {"kind": kind, "max_epochs": 2})
+    change("dataset", {"complete": False})
+    run_all()
+    dense = artifacts.read_matrix("models/wsc-pml", "missing")
+    before = artifacts.read("metrics/evaluation.json")["labels"]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    run_all()
+    found = artifacts.read_matrix("models/wsc-pml", "missing")
+    assert sparse.issparse(found)
+    assert found.nnz <= judging.MOST_MISSING * ITEMS
+    kept = found.toarray() > 0
+    np.testing.assert_allclose(found.toarray()[kept], dense[kept], atol=0.05)
+    assert artifacts.read("metrics/evaluation.json")["labels"] == pytest.approx(before, rel=0.1)
+
+
 def test_kernel_ridge_of_very_many_rows_learns_all_of_them(items, monkeypatch):
     change("classifier", {"kind": "kernel_ridge"})
     monkeypatch.setattr(dataset, "LARGE", 100)

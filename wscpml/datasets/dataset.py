@@ -54,7 +54,7 @@ class Dataset:
     raw: "pd.DataFrame | None" = None  # the rows as they were before it
     unjudged: "Unjudged | None" = None
     shown: "pd.DataFrame | None" = None  # n rows of text: what a person knows an instance by
-    votes: Array | None = None  # (n, q), what taggers say for each candidate, above 0; else 0
+    votes: Matrix | None = None  # (n, q), what taggers say for each candidate, above 0; else 0
 
     @property
     def labels(self) -> Matrix:
