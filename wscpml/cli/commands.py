@@ -194,7 +194,6 @@ def review(options: Namespace) -> None:
     """Let a person decide, on a page of this machine's own."""
     from sklearn.base import clone
 
-    from wscpml.arrays import to_dense
     from wscpml.datasets import tags
     from wscpml.quality import decisions
     from wscpml.quality.decisions import Decided
@@ -229,7 +228,7 @@ def review(options: Namespace) -> None:
             options.features,
             data.instance_ids,
             data.label_names,
-            to_dense(data.candidates),
+            data.candidates,
             X,
             data.feature_names,
             fitted.map_.scale(X),
