@@ -127,6 +127,19 @@ def test_the_page_of_a_million_items_is_small_and_so_is_what_a_browser_draws_of_
         assert browser.execute_script(every) < MOST_ELEMENTS
 
 
+def test_tasks_for_label_studio_come_one_by_one_in_the_order_of_all(large, monkeypatch):
+    parts = large.instances, large.label_names, large.candidates, large.label_confidence
+    before = memory.forget_peak()
+    for task in islice(review.label_studio_parts(*parts, large.decided, "1"), 30_000):
+        assert len(task["data"]["tags"]) == CANDIDATES
+    assert memory.peak() - before < 5e8  # the table of all candidates takes more
+    few = large_audit(200, 40)
+    given = few.instances, few.label_names, few.candidates, few.label_confidence, few.decided
+    whole = review.label_studio_tasks(review.judged_tags(*given), "1")
+    monkeypatch.setattr(review, "TASKS_AT_ONCE", 7)
+    assert list(review.label_studio_parts(*given, "1")) == whole
+
+
 def test_the_table_of_all_candidates_is_written_part_by_part(large, tmp_path, monkeypatch):
     from pyarrow.parquet import ParquetFile
 

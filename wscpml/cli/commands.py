@@ -125,6 +125,8 @@ def describe(options: Namespace) -> None:
 
 def clean(options: Namespace) -> None:
     """Write every candidate with its label confidence and whether to keep it; and a model."""
+    import pandas as pd
+
     from wscpml import artifacts
     from wscpml.cli import tables
     from wscpml.quality import audit, review
@@ -154,10 +156,10 @@ def clean(options: Namespace) -> None:
         shown = None
         if data.shown is not None:
             shown = dict(zip(data.instance_ids, data.shown.to_numpy().tolist(), strict=True))
-        suspicious = review.label_studio_tasks(
-            review.judged_tags(*_judged(fitted)), f"wscpml {version('wscpml')}", shown
+        suspicious = review.label_studio_parts(
+            *_judged(fitted), version=f"wscpml {version('wscpml')}", shown=shown
         )
-        artifacts.write(tasks, suspicious)
+        artifacts.write(tasks, artifacts.Listed(suspicious))
         artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
     if options.html:
         files["html"] = options.html
@@ -168,7 +170,8 @@ def clean(options: Namespace) -> None:
         artifacts.write(options.missing, fitted.find_missing_labels())
     if options.cleaned_table:
         files["cleaned_table"] = options.cleaned_table
-        wrong = review.judged_tags(*_judged(fitted)).query("keep == 0")
+        judged = review.judged_parts(*_judged(fitted))
+        wrong = pd.concat([part.query("keep == 0") for _, part in judged])
         artifacts.write(options.cleaned_table, tables.cleaned(options, data, wrong))
     parts = (
         tables.with_unjudged(part, data, rows)
