@@ -21,7 +21,9 @@ MOST_TOLD = 3  # labels that are named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from wscpml.arrays import Matrix
     from wscpml.estimator import WSCPML
+    from wscpml.quality.decisions import Decided
 
 
 def datasets(options: Namespace) -> None:
@@ -489,7 +491,7 @@ def _probabilities(options: Namespace, data: Dataset) -> Any:
     return given.checked(found, (len(rows), len(labels)), rows, labels, door)
 
 
-def _judged(fitted: "WSCPML") -> tuple[Any, ...]:
+def _judged(fitted: "WSCPML") -> "tuple[pd.Index[Any], list[str], Matrix, Matrix, Decided]":
     """What we think of every candidate, and what a person has decided, as `review` takes it."""
     return (
         fitted.instances_,
