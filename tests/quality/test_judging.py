@@ -315,6 +315,47 @@ def test_rows_beyond_the_sample_are_judged_as_well_and_sparse_labels_as_dense_on
     assert ours > all_at_once - 0.05
 
 
+def test_of_two_predictors_the_better_one_has_the_greater_share():
+    targets = np.array([[0.0, 1.0], [1.0, 0.0]])
+    one, other = np.full((2, 2), 0.5), targets + np.array([[0.1, 0.1], [-0.1, -0.1]])
+    share = judging.best_share(one, other, targets)
+    shares = np.linspace(0, 1, 1001)
+    errors = [((targets - judging.mixed(one, other.copy(), each)) ** 2).sum() for each in shares]
+    assert share == pytest.approx(shares[np.argmin(errors)], abs=1e-3)
+    assert judging.best_share(targets, other, targets) == 0
+    assert judging.best_share(other, targets, targets) == 1
+    assert judging.best_share(one, one, targets) == 0.5
+
+
+def test_of_very_many_rows_predictors_count_as_far_as_they_predict(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 30)
+    monkeypatch.setattr(network, "START_ROWS", 1000)
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 100)
+    monkeypatch.setattr(features, "MOST_ANCHORS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 30))
+    scores, truth = X @ rng.normal(size=(30, 80)), np.zeros((1200, 80), np.uint8)
+    np.put_along_axis(truth, np.argsort(-scores, axis=1)[:, :3], 1, axis=1)
+    candidates = truth | (rng.random(truth.shape) < 0.03)
+
+    def auc():
+        found = judged(X, candidates).label_confidence
+        return roc_auc_score(truth[candidates == 1], found[candidates == 1])
+
+    both = auc()
+    with monkeypatch.context() as half:
+        half.setattr(judging, "best_share", lambda *_: 0.5)
+        assert both > auc() + 0.005
+    again = judging._second_round
+    with monkeypatch.context() as as_it_is:
+        as_it_is.setattr(
+            judging,
+            "_second_round",
+            lambda learned, *rest: again(replace(learned, again=None), *rest),
+        )
+        assert both > auc() + 0.005
+
+
 @pytest.mark.parametrize("start", [300, 240])
 def test_of_sparse_labels_the_likeliest_few_of_each_row_may_be_missing(monkeypatch, start):
     monkeypatch.setattr(judging, "TREES", 60)

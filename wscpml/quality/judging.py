@@ -256,10 +256,12 @@ class Predictor:
 
     line: Ridge  # on the kernel, not on its mapped features
     forest: Forest
+    share: float = 0.5  # of the forest
 
     def __call__(self, kernel: Array, scaled: Array) -> Array:
         """Predictions ``(b, k)``."""
-        return (kernel @ self.line.weight + self.line.bias + self.forest.predict(scaled)) / 2
+        by_line = kernel @ self.line.weight + self.line.bias
+        return mixed(by_line, self.forest.predict(scaled), self.share)
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,9 @@ class _Everyone:
     answers: Decided
     complete: bool
     many: bool  # labels, so that of those which may be missing a few of each row are kept
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
 
     def most(self, k: int) -> int:
         """The labels of a row that are kept though they are no candidates."""
@@ -363,6 +368,7 @@ class Learned:
     tied: float
     lost: float = 0.0
     own_weight: float = 0.5  # of labels' own curves
+    again: "Calibration | None" = None  # of the second round; None: its predictions are chances
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
 
@@ -450,6 +456,9 @@ def _learn(
         P = _beside(opinion.unseen, first.all_true)
         heard = noise_model.heard(model.free, model.confused, k)
         others, again = noise_model.learn_others(P, first.targets, model.first, heard)
+        if len(sample) < len(every):
+            settled = calibrate(again[some], first.targets[some], weights)
+            learned = replace(learned, again=settled)
         learned.predictors.append(opinion.predictor)
         learned.others.append(others)
         found = _second_round(learned, first, again, row, label)
@@ -524,10 +533,11 @@ def _second_round(
     They say ``(b, k)``.
     """
     found, seen = first.found, learned.model.seen
-    step = seen * (again[row, label] - first.true) / 2
+    chance = learned.again or np.asarray
+    step = seen * (chance(again[row, label]) - first.true) / 2
     absent = found.absent
     if absent is not None and first.absent_true is not None:
-        asked = np.take_along_axis(again, absent.label, axis=1)
+        asked = chance(np.take_along_axis(again, absent.label, axis=1))
         change = seen * (asked - first.absent_true) / 2
         moved_on = moved(absent.probability, first.absent_true, change)
         absent = absent._replace(probability=moved_on)
@@ -661,9 +671,30 @@ def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: 
     del fitted
     scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
     forest, unseen = forests.grow(scaled, targets, seed, TREES, LEAF, rows.engine.shown)
-    unseen += left_out
-    unseen /= 2
-    return Opinion(unseen, Predictor(line, forest))
+    share = 0.5 if len(targets) == rows.scaled.shape[0] else best_share(left_out, unseen, targets)
+    return Opinion(mixed(left_out, unseen, share), Predictor(line, forest, share))
+
+
+def mixed(one: Array, other: Array, share: float) -> Array:
+    """Predictions between two, in the place of the other, which has a share."""
+    if share == 0.5:
+        other += one
+        other /= 2
+        return other
+    other -= one
+    other *= share
+    other += one
+    return other
+
+
+def best_share(one: Array, other: Array, targets: Array) -> float:
+    """The share of the other predictions with which both together err the least, 0 ... 1."""
+    gained = product = 0.0
+    for rows in row_blocks(len(one), ROWS_AT_ONCE):
+        apart = other[rows] - one[rows]
+        gained += float(((targets[rows] - one[rows]) * apart).sum())
+        product += float((apart * apart).sum())
+    return min(max(gained / product, 0.0), 1.0) if product else 0.5
 
 
 @dataclass(frozen=True)
