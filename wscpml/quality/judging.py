@@ -677,13 +677,8 @@ def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: 
 
 def mixed(one: Array, other: Array, share: float) -> Array:
     """Predictions between two, in the place of the other, which has a share."""
-    if share == 0.5:
-        other += one
-        other /= 2
-        return other
-    other -= one
     other *= share
-    other += one
+    other += (1 - share) * one
     return other
 
 
