@@ -10,7 +10,7 @@ import pandas as pd
 
 from wscpml import artifacts
 from wscpml.algorithm import composition, features, prototypes
-from wscpml.arrays import Array, Matrix, known_rows, values_at
+from wscpml.arrays import Array, Matrix, known_rows, to_dense, values_at
 from wscpml.evaluation import figures, metrics
 from wscpml.quality import audit, evidence, issues, judging
 from wscpml.quality.decisions import Decided
@@ -27,7 +27,7 @@ PSEUDO_LABEL = "the pseudo-label F of the method, which is no probability"
 
 def evaluate(settings: Settings) -> None:
     """Write the metrics as files, a picture of them all, and the audit of the training rows."""
-    truth = inputs.truth("test")
+    truth = to_dense(inputs.truth("test"))
     predictions = artifacts.read("data/predictions.parquet")
     scores = predictions.drop(columns="instance")
     labels = predicted_labels(scores, settings.evaluation.threshold)

@@ -78,7 +78,7 @@ def votes(side: str) -> Matrix | None:
     return None if found is None else found[rows(side)]
 
 
-def truth(side: str) -> Array:
+def truth(side: str) -> Matrix:
     """True labels of the rows; -1 where the data set has none."""
     labels = given("truth")
     return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]

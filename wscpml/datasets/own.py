@@ -146,8 +146,8 @@ def load(
         votes = None
     return Dataset(
         features=features.matrix,
-        truth=matrices[-1] if truth else None,
-        candidates=matrices[0] if truth else lean(matrices[0]),
+        truth=lean(matrices[-1]) if truth else None,
+        candidates=lean(matrices[0]),
         feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
@@ -157,7 +157,7 @@ def load(
         raw=features.raw,
         unjudged=unjudged,
         shown=pd.DataFrame(to_show) if to_show else None,
-        votes=votes,
+        votes=None if votes is None else lean(votes),
     )
 
 
