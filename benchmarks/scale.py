@@ -406,12 +406,24 @@ def of_trees(case: tuple[Any, ...], known: Figures) -> Iterator[Figures]:
             confidence = judged.label_confidence[candidates.nonzero()]
             measured = judging.identification(true.astype(int), np.asarray(confidence))
             found |= {name: measured[name] or np.nan for name in ("auc", "calibration_error")}
-        print(
-            f"{title:22}{count:6} trees{found['seconds']:9.1f}{found['auc']:9.4f}"
-            f"{found['calibration_error']:8.3f}",
-            flush=True,
-        )
+        print(tree_row(title, count, found), flush=True)
         yield {f"{prefix}{key}": value for key, value in found.items()}
+
+
+def tree_row(title: str, count: int, figures: Figures) -> str:
+    """A line of the table of trees."""
+    told = "{seconds:9.1f}{auc:9.4f}{calibration_error:8.3f}".format(**figures)
+    return f"{title:22}{count:6} trees{told}"
+
+
+def mean_of_trees(known: Figures, count: int) -> Figures:
+    """The means of what so many trees take and tell on the real sets that were measured."""
+    titles = [" ".join(case) for case in OF_TREES if isinstance(case[0], str)]
+    return {
+        name: float(np.mean([known[key] for key in keys if key in known]))
+        for name in ("seconds", "auc", "calibration_error")
+        for keys in [[f"{title}.{count}.{name}" for title in titles]]
+    }
 
 
 def in_child(name: str, directory: Path) -> Figures:
@@ -535,6 +547,8 @@ def main() -> None:
                     found |= figures
                     if options.json:
                         options.json.write_text(json.dumps(found, indent=2) + "\n")
+        for count in TREES:
+            print(tree_row("mean of real sets", count, mean_of_trees(found, count)))
         return
     print(HEAD, flush=True)
     for problem, names in cases(options.quick):
