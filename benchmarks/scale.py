@@ -18,7 +18,9 @@ each case:
 
 Memory is that of the process at its peak: its own, and what it has mapped of files. What FILE has
 is not measured again, so a run that was stopped goes on. `--quick`: small problems, no cluster;
-`--only CELL ...`: the lines that begin so, such as 50000x64x200.dask.
+`--only CELL ...`: the lines that begin so, such as 50000x64x200.dask. `--trees` measures, in place
+of all that, what fewer trees of the judgement's forests cost: ROC AUC, calibration error and
+processor time on real sets with noise, and on made-up rows of which half are learned from.
 """
 
 import argparse
@@ -60,6 +62,13 @@ ALONG = {  # how a case grows, and what of
 QUICK = {"n": (300, 600), "q": (10, 20)}
 WORKERS = (1, 2, 4)
 CONFIDENCE = "confidence.npy"  # what the fit on this machine alone has found
+TREES = (50, 100, 200, 400)
+OF_TREES = (  # a set and a kind of noise, or made-up data
+    *product(("emotions", "birds", "yeast", "image", "medical"), ("per_label", "frequency", "pad")),
+    (40_000, 64, 20),  # half of these rows are learned from
+    (40_000, 64, 200),
+)
+QUICK_OF_TREES = (("emotions", "per_label"), (300, 8, 10))
 Figures = dict[str, float]
 
 
@@ -370,6 +379,53 @@ CHILDREN: dict[str, Callable[[Path], Figures]] = {
 }
 
 
+def of_trees(case: tuple[Any, ...], known: Figures) -> Iterator[Figures]:
+    """What judging takes and tells with so many trees, each in turn."""
+    from benchmarks.label_noise import judge, load
+    from wscpml.quality import judging
+
+    title, data = " ".join(map(str, case)), None
+    for count in TREES:
+        prefix = f"{title}.{count}."
+        found = {k.removeprefix(prefix): v for k, v in known.items() if k.startswith(prefix)}
+        if not found:
+            if data is None and isinstance(case[0], str):
+                noisy = load(*case, 0)
+                true = noisy.truth[noisy.candidates.nonzero()]
+                data = noisy.X, noisy.candidates, true
+            elif data is None:
+                with tempfile.TemporaryDirectory() as place:
+                    make(Problem(*case), Path(place))
+                    data = read(Path(place))
+            assert data is not None
+            X, candidates, true = data
+            before = processor()
+            with mock.patch.object(judging, "TREES", count):
+                _, judged = judge(X, candidates)
+            found = {"seconds": processor() - before}
+            confidence = judged.label_confidence[candidates.nonzero()]
+            measured = judging.identification(true.astype(int), np.asarray(confidence))
+            found |= {name: measured[name] or np.nan for name in ("auc", "calibration_error")}
+        print(tree_row(title, count, found), flush=True)
+        yield {f"{prefix}{key}": value for key, value in found.items()}
+
+
+def tree_row(title: str, count: int, figures: Figures) -> str:
+    """A line of the table of trees."""
+    told = "{seconds:9.1f}{auc:9.4f}{calibration_error:8.3f}".format(**figures)
+    return f"{title:22}{count:6} trees{told}"
+
+
+def mean_of_trees(known: Figures, count: int) -> Figures:
+    """The means of what so many trees take and tell on the real sets that were measured."""
+    titles = [" ".join(case) for case in OF_TREES if isinstance(case[0], str)]
+    return {
+        name: float(np.mean([known[key] for key in keys if key in known]))
+        for name in ("seconds", "auc", "calibration_error")
+        for keys in [[f"{title}.{count}.{name}" for title in titles]]
+    }
+
+
 def in_child(name: str, directory: Path) -> Figures:
     """What one of `CHILDREN` finds in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.scale", "--child", name, str(directory)]
@@ -472,6 +528,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", metavar="CELL", default=[""], help="just what begins so"
     )
+    parser.add_argument("--trees", action="store_true", help="what fewer trees cost")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -480,6 +537,19 @@ def main() -> None:
             print("\n" + json.dumps(CHILDREN[name](Path(directory))))
         return
     found = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
+    if options.trees:
+        print(f"{'':34}{'CPU s':>9}{'AUC':>9}{'error':>8}", flush=True)
+        for case in QUICK_OF_TREES if options.quick else OF_TREES:
+            if not " ".join(map(str, case)).startswith(tuple(options.only)):
+                continue
+            with one_blas_thread():
+                for figures in of_trees(case, found):
+                    found |= figures
+                    if options.json:
+                        options.json.write_text(json.dumps(found, indent=2) + "\n")
+        for count in TREES:
+            print(tree_row("mean of real sets", count, mean_of_trees(found, count)))
+        return
     print(HEAD, flush=True)
     for problem, names in cases(options.quick):
         if options.most is not None and problem.n > options.most:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from wscpml import artifacts
 from wscpml.algorithm.ridge import Ridge
-from wscpml.arrays import Array
+from wscpml.arrays import Array, to_dense
 from wscpml.errors import UserError
 from wscpml.methods import method
 from wscpml.randomness import stream
@@ -95,7 +95,7 @@ def fitted_here(settings: Settings) -> Applied:
     fitted.set_params(random_state=stream(settings.seed, "method"))
     candidates, decided = inputs.candidates("train"), inputs.decided()
     known = decided.added_to(candidates)
-    given = inputs.truth("train") if kind.NEEDS_TRUTH else decided.settle(candidates)
+    given = to_dense(inputs.truth("train")) if kind.NEEDS_TRUTH else decided.settle(candidates)
     if (given < 0).any():
         raise UserError(f"method: {settings.method} needs true labels, and the data set has none")
     fitted.fit(inputs.raw_features("train")[:], given)

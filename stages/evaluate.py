@@ -10,7 +10,7 @@ import pandas as pd
 
 from wscpml import artifacts
 from wscpml.algorithm import composition, features, prototypes
-from wscpml.arrays import Array, Matrix, known_rows, values_at
+from wscpml.arrays import Array, Matrix, known_rows, to_dense, values_at
 from wscpml.evaluation import figures, metrics
 from wscpml.quality import audit, evidence, issues, judging
 from wscpml.quality.decisions import Decided
@@ -27,7 +27,7 @@ PSEUDO_LABEL = "the pseudo-label F of the method, which is no probability"
 
 def evaluate(settings: Settings) -> None:
     """Write the metrics as files, a picture of them all, and the audit of the training rows."""
-    truth = inputs.truth("test")
+    truth = to_dense(inputs.truth("test"))
     predictions = artifacts.read("data/predictions.parquet")
     scores = predictions.drop(columns="instance")
     labels = predicted_labels(scores, settings.evaluation.threshold)
@@ -135,9 +135,10 @@ def audit_of(
     confidence = decided.settle(inputs.of_candidates(values, candidates))
     instances = pd.Index(inputs.instances("train"))
     labels = artifacts.read("data/prepared/names.json")["labels"]
-    missing: Array = artifacts.read(MADE / "missing.npy") if judged else np.zeros((0, len(labels)))
-    absent = issues.count_missing(missing)
-    listed = candidates + (missing > 0) if len(missing) else candidates
+    noise = artifacts.read(MADE / "noise.json") if judged else {}
+    absent = round(noise.get("missing", 0))
+    missing = artifacts.read_matrix(MADE, "missing") if "lost" in noise else None
+    listed = candidates if missing is None else candidates + (missing > 0)
     seen = evidence_of_stages(listed) if settings.has_stages else evidence_by(confidence, listed)
     return audit.Audit(
         settings.dataset.title if judged else f"{settings.dataset.title} by {settings.method}",
@@ -155,14 +156,14 @@ def audit_of(
         ),
         seen,
         artifacts.read(MADE / "noise_rates.csv") if judged else None,
-        artifacts.read(MADE / "noise.json")["remarks"] if judged else [],
+        noise.get("remarks", []),
         None if inputs.given("truth") is None else inputs.truth("train"),
         audit.PROBABILITY if judged else PSEUDO_LABEL,
         decided,
         inputs.shown("train"),
-        issues.find_missing(missing, seen, labels, instances, min(absent, audit.MOST_LISTED))
-        if len(missing)
-        else None,
+        None
+        if missing is None
+        else issues.find_missing(missing, seen, labels, instances, min(absent, audit.MOST_LISTED)),
         absent,
     )
 

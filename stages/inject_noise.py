@@ -3,7 +3,7 @@
 from scipy import sparse
 
 from wscpml import artifacts
-from wscpml.arrays import Array, pack
+from wscpml.arrays import Array, pack, to_dense
 from wscpml.datasets import noise
 from wscpml.randomness import stream
 from wscpml.settings import Settings
@@ -16,7 +16,7 @@ def inject_noise(settings: Settings) -> None:
     truth, candidates = inputs.given("truth"), inputs.given("candidates")
     if candidates is None:
         assert truth is not None  # a data set brings at least one of them
-        candidates = noisy(truth, settings)
+        candidates = noisy(to_dense(truth), settings)
     elif sparse.issparse(candidates):
         candidates = candidates.sorted_indices()
     reached = {} if truth is None else noise.summary(truth, candidates)

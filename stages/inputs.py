@@ -72,13 +72,13 @@ def candidates(side: str) -> Matrix:
     return unpack("candidates", artifacts.read("data/candidates.npz"))[rows(side)]
 
 
-def votes(side: str) -> Array | None:
+def votes(side: str) -> Matrix | None:
     """What several taggers say for each candidate of the rows, if the data set has it."""
     found = given("votes")
     return None if found is None else found[rows(side)]
 
 
-def truth(side: str) -> Array:
+def truth(side: str) -> Matrix:
     """True labels of the rows; -1 where the data set has none."""
     labels = given("truth")
     return np.full(candidates(side).shape, -1) if labels is None else labels[rows(side)]

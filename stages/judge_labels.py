@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from wscpml import artifacts, blocks
+from wscpml.arrays import pack
 from wscpml.errors import readable
 from wscpml.quality import judging, queue
 from wscpml.randomness import streams
@@ -43,7 +44,7 @@ def judge_labels(settings: Settings) -> None:
     confidence = inputs.at_candidates(judged.label_confidence, known)
     artifacts.write("models/wsc-pml/label_confidence.npy", confidence)
     missing = np.zeros((0, len(names))) if judged.missing is None else judged.missing
-    artifacts.write("models/wsc-pml/missing.npy", missing)
+    artifacts.write("models/wsc-pml/missing.npz", pack("missing", missing))
     artifacts.write("models/wsc-pml/noise_rates.csv", judged.noise.table(names, known))
     artifacts.write("models/wsc-pml/noise.json", noise)
     print("\n".join(map(readable, remarks)))

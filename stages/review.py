@@ -7,9 +7,8 @@ because it reads what the stages have written.
 import sys
 
 from wscpml import artifacts
-from wscpml.arrays import Array
+from wscpml.arrays import Matrix
 from wscpml.cli import INTERRUPTED
-from wscpml.datasets.dataset import in_full
 from wscpml.datasets.files import OWN
 from wscpml.errors import UserError
 from wscpml.quality import judging
@@ -37,7 +36,7 @@ def session(settings: Settings) -> Session:
     if not settings.has_stages:
         raise UserError(f"method: {settings.method} judges no labels; a review needs wsc-pml")
     names = artifacts.read("data/prepared/names.json")
-    candidates = in_full(inputs.candidates("train"), "data/candidates.npz")
+    candidates = inputs.candidates("train")
     rows, X, trained = (
         inputs.training_rows(),
         inputs.raw_features("train"),
@@ -47,7 +46,7 @@ def session(settings: Settings) -> Session:
     known = inputs.decided().added_to(candidates)
     confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"), known)
 
-    def judgement(label_confidence: Array) -> Judgement:
+    def judgement(label_confidence: Matrix) -> Judgement:
         return Judgement(label_confidence, lambda row: trained.predict_proba(X[[row]])[0])
 
     def judge(decided: Decided) -> Judgement:

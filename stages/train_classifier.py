@@ -9,6 +9,7 @@ from tqdm import tqdm
 from wscpml import artifacts
 from wscpml.algorithm import composition
 from wscpml.algorithm.composition import TrainedHead
+from wscpml.arrays import unpack
 from wscpml.blocks import Engine, budget
 from wscpml.parameters import Labels
 from wscpml.randomness import streams
@@ -34,8 +35,8 @@ def train_classifier(settings: Settings) -> None:
     table = inputs.pseudo_labels(f"{MADE}/pseudo_labels.parquet", candidates)
     F = decided.settle(inputs.of_candidates(table.F, candidates))
     confidence = inputs.of_candidates(artifacts.read(f"{MADE}/label_confidence.npy"), known)
-    missing = artifacts.read(f"{MADE}/missing.npy")
-    if len(missing):
+    missing = unpack("missing", artifacts.read(f"{MADE}/missing.npz"))
+    if missing.shape[0]:
         confidence = confidence + missing
     weight = artifacts.read(f"{MADE}/noise.json")["weight"]
 

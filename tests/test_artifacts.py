@@ -134,3 +134,10 @@ def test_a_table_whose_parts_break_off_is_not_written(tmp_path, name):
         artifacts.write(tmp_path / name, artifacts.Parts(parts()))
     same(artifacts.read(tmp_path / name), TABLE)
     assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("items", [[], [1], [{"a": ["x\ny", {}], "b": {"c": None}}, [], "ä"]])
+def test_a_list_that_comes_item_by_item_has_the_bytes_of_the_whole(tmp_path, items):
+    artifacts.write(tmp_path / "whole.json", items)
+    artifacts.write(tmp_path / "parts.json", artifacts.Listed(iter(items)))
+    assert (tmp_path / "parts.json").read_bytes() == (tmp_path / "whole.json").read_bytes()

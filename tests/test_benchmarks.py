@@ -35,9 +35,9 @@ from wscpml.quality import judging
 def quick(monkeypatch, tmp_path):
     """Runs a benchmark with --quick; returns the figures that it writes."""
 
-    def run(benchmark):
+    def run(benchmark, *options):
         out = tmp_path / "figures.json"
-        monkeypatch.setattr("sys.argv", ["benchmark", "--quick", "--json", str(out)])
+        monkeypatch.setattr("sys.argv", ["benchmark", "--quick", "--json", str(out), *options])
         benchmark.main()
         return json.loads(out.read_text())
 
@@ -392,6 +392,16 @@ def test_the_scale_benchmark_measures_all_doors_and_goes_on_where_it_was(
     assert {"exponent.n.seconds", "exponent.q.own_gb"} <= figures.keys()
     monkeypatch.setattr(scale, "make", None)
     assert quick(scale) == figures
+
+
+def test_the_scale_benchmark_says_what_fewer_trees_cost(quick, monkeypatch, small_set):
+    monkeypatch.setattr(scale, "TREES", (5, 40))
+    figures = quick(scale, "--trees")
+    for title in ("emotions per_label", "300 8 10"):
+        few, many = (figures[f"{title}.{count}.auc"] for count in scale.TREES)
+        assert 0.5 < few < many
+    monkeypatch.setattr(scale, "make", None)
+    assert quick(scale, "--trees") == figures
 
 
 def test_made_data_are_as_they_are_said_to_be(tmp_path):

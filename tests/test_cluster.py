@@ -32,7 +32,8 @@ def problem(monkeypatch, tmp_path):
 
 def judged(problem, **given):
     method = WSCPML(kind="kernel_ridge", random_state=0, **given)
-    return method.fit(*problem).judged_.label_confidence
+    found = method.fit(*problem).judged_
+    return found.label_confidence if found.missing is None else found.missing
 
 
 class Deadly(distributed.Client):
@@ -53,16 +54,17 @@ class Deadly(distributed.Client):
 
 
 def test_a_fit_on_a_cluster_is_that_of_this_machine_also_when_a_worker_dies(problem):
-    here = judged(problem)
+    here, missing = judged(problem), judged(problem, complete=False)
     with (
         distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Deadly(cluster),
     ):
         for worker in cluster.workers.values():
             worker.auto_restart = False  # the other one does its blocks
-        there = judged(problem)
+        there, missing_there = judged(problem), judged(problem, complete=False)
     assert MARK.exists()
     np.testing.assert_allclose(there, here, atol=1e-6)
+    np.testing.assert_allclose(missing_there, missing, atol=1e-6)
 
 
 class Left(distributed.Client):

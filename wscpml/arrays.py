@@ -168,6 +168,8 @@ def label_counts(labels: Matrix) -> Array:
     return labels.sum(axis=0)
 
 
-def known_rows(truth: Array) -> Array:
+def known_rows(truth: Matrix) -> Array:
     """Which rows of true labels are known, a boolean ``(n,)``: the others are -1."""
+    if sparse.issparse(truth):
+        return np.asarray((truth < 0).sum(axis=1) == 0)
     return truth.min(axis=1, initial=0) >= 0

@@ -66,6 +66,13 @@ class Parts:
     tables: "Iterable[pd.DataFrame]"  # at least one, all of the same columns and types
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A JSON list whose items come one by one, so that they need not fit into memory."""
+
+    items: Iterable[Any]
+
+
 def read_matrix(directory: str | Path, name: str) -> Matrix:
     """A matrix that `matrix_file` put into a directory; a dense one stays on disk, mapped."""
     path = Path(directory) / f"{name}.npz"
@@ -219,6 +226,22 @@ def _write_parquet(file: IO[bytes], table: "pd.DataFrame | Parts") -> None:
             writer.write_table(part)
 
 
+def _write_json(file: IO[bytes], data: Any) -> None:
+    if not isinstance(data, Listed):
+        file.write(f"{_as_json(data)}\n".encode())
+        return
+    before = "["
+    for item in data.items:
+        indented = _as_json(item).replace("\n", "\n  ")
+        file.write(f"{before}\n  {indented}".encode())
+        before = ","
+    file.write(b"[]\n" if before == "[" else b"\n]\n")
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
 def _write_yaml(file: IO[bytes], data: Any) -> None:
     import yaml
 
@@ -250,9 +273,7 @@ _WRITERS: dict[str, Callable[[IO[bytes], Any], object]] = {
     ".npy": _write_npy,
     ".npz": lambda file, arrays: np.savez(file, **arrays),
     ".safetensors": _write_safetensors,
-    ".json": lambda file, data: file.write(
-        (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    ),
+    ".json": _write_json,
     ".yaml": _write_yaml,
     ".csv": _write_csv,
     ".parquet": _write_parquet,

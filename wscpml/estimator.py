@@ -195,7 +195,7 @@ class WSCPML(
         candidates: Matrix,
         random: Streams,
         given: Array | None,
-        votes: Array | None,
+        votes: Matrix | None,
     ) -> Matrix:
         known = self.decided_.added_to(candidates)
         progress.begin("mapping the features")
@@ -289,9 +289,9 @@ class WSCPML(
     def find_missing_labels(self, limit: int | None = None) -> pd.DataFrame:
         """Labels that instances probably should have and have not, the likeliest first.
 
-        There are as many as are estimated to be missing, or the `limit` of them. The share of true
-        labels that are missing can hardly be known from candidates: take the order for more than
-        the probabilities. Needs `complete=False`.
+        There are as many as are estimated to be missing, or the `limit` of them; of sparse y ten of
+        a row at most. The share of true labels that are missing can hardly be known from
+        candidates: take the order for more than the probabilities. Needs `complete=False`.
 
         Returns
         -------
@@ -309,7 +309,7 @@ class WSCPML(
             self.evidence_,
             self.label_names_,
             self.instances_,
-            limit,
+            round(self.judged_.noise.missing) if limit is None else limit,
         )
 
     def queue(self, size: int = 100) -> pd.DataFrame:

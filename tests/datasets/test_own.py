@@ -6,8 +6,10 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from wscpml.datasets import dataset, own
+from wscpml.arrays import to_dense
+from wscpml.datasets import dataset, noise, own
 from wscpml.datasets.dataset import Dataset, binary, check
+from wscpml.datasets.description import describe
 from wscpml.errors import UserError
 
 IDS = ["s1", "s2", "s3"]
@@ -599,6 +601,59 @@ def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
             np.testing.assert_array_equal(
                 found.unjudged.candidates.toarray(), same.unjudged.candidates
             )
+
+
+@pytest.mark.parametrize("known", [60, 50])
+def test_truth_beside_very_many_labels_is_sparse_too(monkeypatch, known):
+    rng = np.random.default_rng(0)
+    songs = [f"s{i}" for i in range(60)]
+    pd.DataFrame({"song": songs, "a": range(60)}).to_csv("features.csv", index=False)
+    rows = [(songs[i], f"tag {j:02}") for i in range(60) for j in rng.permutation(25)[:2]]
+    columns = ["song", "label"]
+    pd.DataFrame(rows, columns=columns).to_csv("labels.csv", index=False)
+    true = [row for row in rows[::2] if int(row[0][1:]) < known]
+    pd.DataFrame(true, columns=columns).to_csv("truth.csv", index=False)
+    given = {"candidates": "labels.csv", "truth": "truth.csv", "id": "song"}
+    same = load("features.csv", **given)
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    found = load("features.csv", **given)
+    assert sparse.issparse(found.candidates)
+    assert sparse.issparse(found.truth) == (known == 60)  # rows of -1 are not nearly empty
+    np.testing.assert_array_equal(to_dense(found.truth), same.truth)
+    np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
+    assert check(found, "x") == check(same, "x")
+    assert describe(found) == describe(same)
+    assert noise.summary(found.truth, found.candidates) == noise.summary(
+        same.truth, same.candidates
+    )
+    pd.DataFrame([*true, ("s3", "tag 99")], columns=columns).to_csv("truth.csv", index=False)
+    with pytest.raises(UserError, match="row 4 .instance 's3'.: 'tag 99' is true but no candidate"):
+        check(load("features.csv", **given), "x")
+
+
+def test_votes_of_very_many_labels_are_sparse_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    songs = [f"s{i}" for i in range(60)]
+    pd.DataFrame({"song": songs, "a": range(60)}).to_csv("features.csv", index=False)
+    spelt = ("tag {}", "Tag {}")
+    rows = [
+        (songs[i], spelt[k].format(j), 1 + rng.integers(3) / 4)
+        for i in range(60)
+        for k, j in enumerate(rng.integers(0, 25, 2))
+    ]
+    columns = ["song", "label", "weight"]
+    pd.DataFrame([*rows, *rows[:20]], columns=columns).to_csv("labels.csv", index=False)
+    given = {"candidates": "labels.csv", "id": "song"}
+    options = [given, given | {"merge_variants": True, "min_count": 3}]
+    plain = [load("features.csv", **each) for each in options]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    for each, same in zip(options, plain, strict=True):
+        found = load("features.csv", **each)
+        assert sparse.issparse(found.candidates)
+        assert sparse.issparse(found.votes)
+        np.testing.assert_array_equal(found.votes.toarray(), same.votes)
+        np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
+        assert describe(found) == describe(same)
 
 
 def test_very_many_long_rows_are_sparse_too_and_may_lack_instances(monkeypatch):

@@ -15,7 +15,7 @@ from wscpml.algorithm import composition, features, network
 from wscpml.blocks import Engine
 from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
-from wscpml.quality import forests, judging
+from wscpml.quality import forests, judging, votes
 from wscpml.quality.decisions import Decided
 
 
@@ -322,6 +322,100 @@ def test_rows_beyond_the_sample_are_judged_as_well_and_sparse_labels_as_dense_on
     true = truth[candidates == 1]
     ours, all_at_once = (roc_auc_score(true, each[candidates == 1]) for each in (found, whole))
     assert ours > all_at_once - 0.05
+
+
+def test_of_two_predictors_the_better_one_has_the_greater_share():
+    targets = np.array([[0.0, 1.0], [1.0, 0.0]])
+    one, other = np.full((2, 2), 0.5), targets + np.array([[0.1, 0.1], [-0.1, -0.1]])
+    share = judging.best_share(one, other, targets)
+    shares = np.linspace(0, 1, 1001)
+    errors = [((targets - judging.mixed(one, other.copy(), each)) ** 2).sum() for each in shares]
+    assert share == pytest.approx(shares[np.argmin(errors)], abs=1e-3)
+    assert judging.best_share(targets, other, targets) == 0
+    assert judging.best_share(other, targets, targets) == 1
+    assert judging.best_share(one, one, targets) == 0.5
+
+
+def test_of_very_many_rows_predictors_count_as_far_as_they_predict(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 30)
+    monkeypatch.setattr(network, "START_ROWS", 1000)
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 100)
+    monkeypatch.setattr(features, "MOST_ANCHORS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 30))
+    scores, truth = X @ rng.normal(size=(30, 80)), np.zeros((1200, 80), np.uint8)
+    np.put_along_axis(truth, np.argsort(-scores, axis=1)[:, :3], 1, axis=1)
+    candidates = truth | (rng.random(truth.shape) < 0.03)
+
+    def auc():
+        found = judged(X, candidates).label_confidence
+        return roc_auc_score(truth[candidates == 1], found[candidates == 1])
+
+    both = auc()
+    with monkeypatch.context() as half:
+        half.setattr(judging, "best_share", lambda *_: 0.5)
+        assert both > auc() + 0.005
+    again = judging._second_round
+    with monkeypatch.context() as as_it_is:
+        as_it_is.setattr(
+            judging,
+            "_second_round",
+            lambda learned, *rest: again(replace(learned, again=None), *rest),
+        )
+        assert both > auc() + 0.005
+
+
+@pytest.mark.parametrize("start", [300, 240])
+def test_of_sparse_labels_the_likeliest_few_of_each_row_may_be_missing(monkeypatch, start):
+    monkeypatch.setattr(judging, "TREES", 60)
+    monkeypatch.setattr(network, "START_ROWS", start)
+    monkeypatch.setattr(judging, "ROWS_AT_ONCE", 50)
+    X, truth, candidates = small(n=300, q=8)
+    lost = (truth == 1) & (np.random.default_rng(0).random(truth.shape) < 0.3)
+    candidates = np.where(lost, 0, candidates)
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    decided = Decided(np.array([0, 1]), np.array([2, 3]), np.array([True, False]))
+
+    def of(Y):
+        return judging.judge(rows, Y, np.random.default_rng(0), decided, complete=False)
+
+    whole, absent = of(candidates), candidates == 0
+    every = of(sparse.csr_array(candidates))  # ten of eight
+    np.testing.assert_array_equal(every.missing.toarray(), whole.missing)
+    np.testing.assert_array_equal(every.label_confidence.toarray(), whole.label_confidence)
+    assert every.noise.missing == pytest.approx(whole.noise.missing)
+    assert whole.noise.missing == pytest.approx(whole.missing.sum())
+    monkeypatch.setattr(judging, "MOST_MISSING", 2)
+    few = of(sparse.csr_array(candidates))
+    assert few.missing.sum(axis=1).max() > 0
+    assert np.diff(few.missing.indptr).max() <= 2
+    assert few.missing[[0, 1], [2, 3]].sum() == 0
+    assert few.noise.missing == pytest.approx(whole.noise.missing, rel=0.2)
+    ours, all_of_them = (
+        truth[absent][np.argsort(-each[absent])[:60]].mean()
+        for each in (few.missing.toarray(), whole.missing)
+    )
+    assert ours > all_of_them - 0.1
+    assert ours > 3 * truth[absent].mean()
+
+
+def test_votes_of_sparse_labels_count_as_those_of_dense_ones(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 60)
+    X, truth, candidates = small(n=240)
+    rng = np.random.default_rng(0)
+    given = candidates * (1.0 + rng.binomial(4, np.where(truth == 1, 0.7, 0.2)))
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+
+    def of(Y, said):
+        said = None if said is None else votes.checked(said, Y, None, None)
+        return judging.judge(rows, Y, np.random.default_rng(0), votes=said).label_confidence
+
+    dense, alone = of(candidates, given), of(candidates, None)
+    found = of(sparse.csr_array(candidates), sparse.csr_array(given))
+    np.testing.assert_array_equal(found.toarray(), dense)
+    true = truth[candidates == 1]
+    told, untold = (roc_auc_score(true, each[candidates == 1]) for each in (dense, alone))
+    assert told > untold
 
 
 def test_many_labels_split_by_sums_and_leaves_have_their_means():

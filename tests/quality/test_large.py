@@ -9,8 +9,10 @@ from scipy import sparse
 
 from tests.chromium import chromium
 from wscpml import artifacts
+from wscpml.algorithm import composition, features, network
 from wscpml.evaluation import memory
-from wscpml.quality import audit, evidence, issues, queue, review
+from wscpml.parameters import FeatureSettings
+from wscpml.quality import audit, evidence, issues, judging, queue, review
 from wscpml.quality.audit import Audit
 from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
@@ -90,6 +92,24 @@ def test_ranks_are_those_of_sorting_also_where_prototypes_are_the_same():
     np.testing.assert_array_equal(ranks.toarray(), (np.argsort(order, axis=1) + 1) * pairs)
 
 
+def test_labels_that_may_be_missing_are_judged_block_by_block(monkeypatch):
+    monkeypatch.setattr(judging, "TREES", 10)
+    monkeypatch.setattr(judging, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(network, "START_ROWS", 300)
+    monkeypatch.setattr(features, "FEWEST_ANCHORS", 50)
+    n, q, rng = 20_000, LABELS, np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    labels = np.hstack([rng.integers(0, q - 1, (n, 1)), np.full((n, 1), q - 1)])
+    ends = np.arange(0, 2 * n + 1, 2)
+    candidates = sparse.csr_array((np.ones(2 * n, np.uint8), labels.ravel(), ends), shape=(n, q))
+    rows = composition.represent(X, FeatureSettings(), rng)
+    before = memory.forget_peak()
+    found = judging.judge(rows, candidates, rng, complete=False)
+    assert memory.peak() - before < 8 * n * q  # a matrix of them
+    assert found.missing.nnz <= judging.MOST_MISSING * n
+    assert found.missing.sum() <= found.noise.missing
+
+
 def test_the_page_of_a_million_items_is_small_and_so_is_what_a_browser_draws_of_it(large, tmp_path):
     before = memory.forget_peak()
     page = audit.render(large)
@@ -105,6 +125,19 @@ def test_the_page_of_a_million_items_is_small_and_so_is_what_a_browser_draws_of_
         assert browser.execute_script(marks) > LABELS
         every = "return document.getElementsByTagName('*').length"
         assert browser.execute_script(every) < MOST_ELEMENTS
+
+
+def test_tasks_for_label_studio_come_one_by_one_in_the_order_of_all(large, monkeypatch):
+    parts = large.instances, large.label_names, large.candidates, large.label_confidence
+    before = memory.forget_peak()
+    for task in islice(review.label_studio_parts(*parts, large.decided, "1"), 30_000):
+        assert len(task["data"]["tags"]) == CANDIDATES
+    assert memory.peak() - before < 5e8  # the table of all candidates takes more
+    few = large_audit(200, 40)
+    given = few.instances, few.label_names, few.candidates, few.label_confidence, few.decided
+    whole = review.label_studio_tasks(review.judged_tags(*given), "1")
+    monkeypatch.setattr(review, "TASKS_AT_ONCE", 7)
+    assert list(review.label_studio_parts(*given, "1")) == whole
 
 
 def test_the_table_of_all_candidates_is_written_part_by_part(large, tmp_path, monkeypatch):

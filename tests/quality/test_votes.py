@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
+from wscpml.evaluation import memory
 from wscpml.parameters import ParameterError
 from wscpml.quality import judging, votes
 
@@ -85,5 +87,16 @@ def test_wrong_votes_are_told_with_row_and_column(change, told):
     given = np.ones(change.pop("shape")) if "shape" in change else np.array([[3.0, 0], [np.nan, 1]])
     for place, value in change.items():
         given[place] = value
-    with pytest.raises(ParameterError, match=told):
-        votes.checked(given, candidates, ["a", "b"], ["x", "y"])
+    for kind in (np.asarray, sparse.csr_array):
+        with pytest.raises(ParameterError, match=told):
+            votes.checked(kind(given), kind(candidates), ["a", "b"], ["x", "y"])
+
+
+def test_votes_of_many_labels_are_never_a_matrix_of_them():
+    n, q = 20_000, 5000
+    row, label = np.arange(n), np.arange(n) % q
+    given = sparse.csr_array((1.0 + label % 3, (row, label)), shape=(n, q))
+    before = memory.forget_peak()
+    found = votes.checked(given, given > 0, None, None)
+    assert memory.peak() - before < n * q  # a byte for each
+    assert (found != given).nnz == 0

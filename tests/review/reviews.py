@@ -57,13 +57,15 @@ class Clock:
 class Review:
     """A session over made-up items, whose clock and background work a test has in hand."""
 
-    def __init__(self, folder: Path, items: Items | None = None, judge=None, every=1000) -> None:
+    def __init__(
+        self, folder: Path, items: Items | None = None, judge=None, every=1000, first=None
+    ) -> None:
         self.items = some_items() if items is None else items
         self.journal, self.clock, self.started = folder / "decisions.csv", Clock(), []
         self.session = Session(
             self.items,
             judge or (lambda _: by_order(self.items)),
-            by_order(self.items),
+            first or by_order(self.items),
             self.journal,
             every=every,
             clock=self.clock,

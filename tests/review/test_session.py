@@ -2,11 +2,14 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.review.reviews import LABELS, Review, by_order, some_items
 from wscpml.errors import UserError
+from wscpml.evaluation import memory
 from wscpml.quality import decisions
 from wscpml.review import session as module
+from wscpml.review.items import Items
 from wscpml.review.session import Conflict
 from wscpml.review.view import Judgement
 
@@ -28,6 +31,37 @@ def decide_item(review, browser, true=True, **more):
     for label in item["open"]:
         review.session.decide(browser, item["row"], label, true, **more)
     return item
+
+
+def test_sparse_labels_are_reviewed_as_dense_ones(tmp_path):
+    said = []
+    for folder, kind in ((tmp_path / "one", np.asarray), (tmp_path / "other", sparse.csr_array)):
+        folder.mkdir()
+        plain = some_items()
+        items = some_items(candidates=kind(plain.candidates))
+        found = kind(by_order(plain).label_confidence)
+        review = Review(folder, items, first=Judgement(found, lambda _: np.full(len(LABELS), 0.3)))
+        item = decide_item(review, "me", true=False)
+        review.session.decide("me", item["row"], 2, True)
+        said.append([item, review.session.next("me"), review.session.progress("me")])
+        said[-1][-1].pop("per_minute")
+    assert said[0] == said[1]
+
+
+def test_a_review_of_very_many_labels_never_has_a_matrix_of_them(tmp_path):
+    n, q = 20_000, 5000
+    row, label = np.arange(n), np.arange(n) % q
+    candidates, found = (
+        sparse.csr_array((values, (row, label)), shape=(n, q))
+        for values in (np.ones(n, np.uint8), np.linspace(0.1, 0.9, n))
+    )
+    X = np.arange(n)[:, None] / n
+    items = Items("many", range(n), [f"label {j}" for j in range(q)], candidates, X, ["x"], X)
+    before = memory.forget_peak()
+    review = Review(tmp_path, items, first=Judgement(found, lambda _: np.zeros(q)))
+    decide_item(review, "me")
+    assert review.session.progress("me")["decided"] == 1
+    assert memory.peak() - before < n * q  # a byte for each
 
 
 def test_an_item_comes_with_all_that_is_asked_of_it_until_that_is_decided(review):

@@ -65,6 +65,49 @@ def test_sparse_labels_give_what_dense_ones_do(items, monkeypatch, kind):
     assert again["labels"] == pytest.approx(measured["labels"], rel=1e-3)
 
 
+def test_truth_beside_sparse_labels_measures_as_beside_dense_ones(items, monkeypatch):
+    table = pd.read_parquet("data/own/items.parquet")
+    table["id"] = [f"item {i}" for i in range(ITEMS)]
+    table.drop(columns="tags").to_parquet("data/own/items.parquet")
+    rows = [(item, tag) for item, tags in zip(table.id, table.tags, strict=True)
+            for tag in dict.fromkeys(tags.split(";"))]  # fmt: skip
+    columns = ["id", "label"]
+    pd.DataFrame(rows, columns=columns).to_csv("data/own/tags.csv", index=False)
+    true = [(item, tags.split(";")[0]) for item, tags in zip(table.id, table.tags, strict=True)]
+    pd.DataFrame(true, columns=columns).to_csv("data/own/truth.csv", index=False)
+    own = {"candidates": "data/own/tags.csv", "truth": "data/own/truth.csv", "id": "id"}
+    change("dataset", own | {"tags": None, "separator": None})
+    change("review", {"decisions": None})
+    change("classifier", {"kind": "kernel_ridge"})
+    run_all()
+    dense = artifacts.read("metrics/evaluation.json"), artifacts.read("metrics/noise.json")
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    run_all()
+    assert sparse.issparse(inputs.truth("train"))
+    found = artifacts.read("metrics/evaluation.json"), artifacts.read("metrics/noise.json")
+    assert found[1] == dense[1]
+    for name in ("average_precision", "hamming_loss"):
+        assert found[0][name] == pytest.approx(dense[0][name], abs=1e-3)
+    assert found[0]["noise_auc"] == pytest.approx(dense[0]["noise_auc"], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["network", "kernel_ridge"])
+def test_labels_that_may_be_missing_are_a_few_of_each_row(items, monkeypatch, kind):
+    change("classifier", {"kind": kind, "max_epochs": 2})
+    change("dataset", {"complete": False})
+    run_all()
+    dense = artifacts.read_matrix("models/wsc-pml", "missing")
+    before = artifacts.read("metrics/evaluation.json")["labels"]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    run_all()
+    found = artifacts.read_matrix("models/wsc-pml", "missing")
+    assert sparse.issparse(found)
+    assert found.nnz <= judging.MOST_MISSING * ITEMS
+    kept = found.toarray() > 0
+    np.testing.assert_allclose(found.toarray()[kept], dense[kept], atol=0.05)
+    assert artifacts.read("metrics/evaluation.json")["labels"] == pytest.approx(before, rel=0.1)
+
+
 def test_kernel_ridge_of_very_many_rows_learns_all_of_them(items, monkeypatch):
     change("classifier", {"kind": "kernel_ridge"})
     monkeypatch.setattr(dataset, "LARGE", 100)

@@ -221,12 +221,13 @@ def cleaned(label_confidence: Matrix, candidates: Matrix, weight: float) -> Matr
     """What to learn, ``(n, q)``: between candidates, at weight 0, and label confidences, at 1.
 
     What is known to be false, with a label confidence of 0, is so at every weight. Labels that are
-    no candidates, but may be true, are learned as they are. Sparse label confidences are those of
-    the candidates alone.
+    no candidates, but may be true, are learned as they are.
     """
     if sparse.issparse(label_confidence):
         found = label_confidence.copy()
-        found.data = (found.data > 0) * found.data**weight
+        row = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+        given = values_at(candidates, row, found.indices) == 1
+        found.data = np.where(given, (found.data > 0) * found.data**weight, found.data)
         return found
     candidates = to_dense(candidates)
     of_candidates = candidates * (label_confidence > 0) * label_confidence**weight

@@ -21,7 +21,9 @@ MOST_TOLD = 3  # labels that are named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from wscpml.arrays import Matrix
     from wscpml.estimator import WSCPML
+    from wscpml.quality.decisions import Decided
 
 
 def datasets(options: Namespace) -> None:
@@ -124,6 +126,8 @@ def describe(options: Namespace) -> None:
 
 def clean(options: Namespace) -> None:
     """Write every candidate with its label confidence and whether to keep it; and a model."""
+    import pandas as pd
+
     from wscpml import artifacts
     from wscpml.cli import tables
     from wscpml.quality import audit, review
@@ -153,10 +157,10 @@ def clean(options: Namespace) -> None:
         shown = None
         if data.shown is not None:
             shown = dict(zip(data.instance_ids, data.shown.to_numpy().tolist(), strict=True))
-        suspicious = review.label_studio_tasks(
-            review.judged_tags(*_judged(fitted)), f"wscpml {version('wscpml')}", shown
+        suspicious = review.label_studio_parts(
+            *_judged(fitted), version=f"wscpml {version('wscpml')}", shown=shown
         )
-        artifacts.write(tasks, suspicious)
+        artifacts.write(tasks, artifacts.Listed(suspicious))
         artifacts.write(config, review.label_studio_config(data.label_names, data.shown))
     if options.html:
         files["html"] = options.html
@@ -167,7 +171,8 @@ def clean(options: Namespace) -> None:
         artifacts.write(options.missing, fitted.find_missing_labels())
     if options.cleaned_table:
         files["cleaned_table"] = options.cleaned_table
-        wrong = review.judged_tags(*_judged(fitted)).query("keep == 0")
+        judged = review.judged_parts(*_judged(fitted))
+        wrong = pd.concat([part.query("keep == 0") for _, part in judged])
         artifacts.write(options.cleaned_table, tables.cleaned(options, data, wrong))
     parts = (
         tables.with_unjudged(part, data, rows)
@@ -193,7 +198,6 @@ def review(options: Namespace) -> None:
     """Let a person decide, on a page of this machine's own."""
     from sklearn.base import clone
 
-    from wscpml.arrays import to_dense
     from wscpml.datasets import tags
     from wscpml.quality import decisions
     from wscpml.quality.decisions import Decided
@@ -228,7 +232,7 @@ def review(options: Namespace) -> None:
             options.features,
             data.instance_ids,
             data.label_names,
-            to_dense(data.candidates),
+            data.candidates,
             X,
             data.feature_names,
             fitted.map_.scale(X),
@@ -482,7 +486,7 @@ def _probabilities(options: Namespace, data: Dataset) -> Any:
     return given.checked(found, (len(rows), len(labels)), rows, labels, door)
 
 
-def _judged(fitted: "WSCPML") -> tuple[Any, ...]:
+def _judged(fitted: "WSCPML") -> "tuple[pd.Index[Any], list[str], Matrix, Matrix, Decided]":
     """What we think of every candidate, and what a person has decided, as `review` takes it."""
     return (
         fitted.instances_,

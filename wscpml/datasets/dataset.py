@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import DENSE_FROM, Array, Matrix, compact, known_rows, to_dense
+from wscpml.arrays import DENSE_FROM, Array, Matrix, compact, known_rows, to_dense, values_at
 from wscpml.errors import HALF, UserError
 from wscpml.limits import ask
 
@@ -43,7 +43,7 @@ class Dataset:
     """n instances with d features and q labels."""
 
     features: Matrix  # (n, d)
-    truth: Array | None  # 0/1 (n, q), -1 in rows of which it is not known; None if of no row
+    truth: Matrix | None  # 0/1 (n, q), -1 in rows of which it is not known; None if of no row
     candidates: Matrix | None  # 0/1 (n, q), None where noise is still to be injected
     feature_names: list[str]
     label_names: list[str]
@@ -54,7 +54,7 @@ class Dataset:
     raw: "pd.DataFrame | None" = None  # the rows as they were before it
     unjudged: "Unjudged | None" = None
     shown: "pd.DataFrame | None" = None  # n rows of text: what a person knows an instance by
-    votes: Array | None = None  # (n, q), what taggers say for each candidate, above 0; else 0
+    votes: Matrix | None = None  # (n, q), what taggers say for each candidate, above 0; else 0
 
     @property
     def labels(self) -> Matrix:
@@ -69,7 +69,7 @@ class Dataset:
         return compact(self.features) if self.encoding is None else self.features
 
     @property
-    def known_truth(self) -> Array | None:
+    def known_truth(self) -> Matrix | None:
         """The rows of the truth that are known."""
         return None if self.truth is None else self.truth[known_rows(self.truth)]
 
@@ -102,9 +102,11 @@ def check(data: Dataset, source: str) -> list[str]:
             f"{source}: a label cannot be called 'instance', as our tables' id column is"
         )
     if data.truth is not None and data.candidates is not None:
-        outside = np.argwhere(data.truth > data.candidates)
+        row, label = np.nonzero(data.truth)
+        true, given = (values_at(each, row, label) == 1 for each in (data.truth, data.candidates))
+        outside = np.flatnonzero(true & ~given)
         if len(outside):
-            i, j = outside[0]
+            i, j = min(zip(row[outside].tolist(), label[outside].tolist(), strict=True))
             raise UserError(
                 f"{source}: {_row(data, i)}: {data.label_names[j]!r} is true but no candidate "
                 f"({len(outside)} such); candidates must contain the truth"
@@ -219,10 +221,11 @@ def _oddities(data: Dataset) -> list[str]:
     if empty.any():
         found.append(f"{empty.sum()} instances have no label and count as pure negatives")
     if data.candidates is not None and data.truth is not None:
-        untrue = ~empty & (data.truth.max(axis=1) == 0)
+        known = known_rows(data.truth)
+        untrue = ~empty & known & (data.truth.sum(axis=1) == 0)
         if untrue.any():
             found.append(f"{untrue.sum()} instances have candidates but no true label")
-        unknown = n - int(known_rows(data.truth).sum())
+        unknown = n - int(known.sum())
         if unknown:
             found.append(
                 f"the true labels of {unknown} of {n} instances are not listed and count as "

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, to_dense
+from wscpml.arrays import Array, Matrix, to_dense, values_at
 from wscpml.datasets.columns import missing
 from wscpml.datasets.dataset import Dataset, few
 
@@ -25,7 +25,7 @@ def describe(data: Dataset) -> str:
         ("rows without label", str(int((data.labels.sum(axis=1) == 0).sum()))),
     ]
     if data.votes is not None:
-        votes = data.votes[data.votes > 0]
+        votes = values_at(data.votes, *np.nonzero(data.votes))
         told = f"{votes.mean():.3g} on average, {votes.min():g} to {votes.max():g}"
         lines.append(("votes a candidate", told))
     width = max(map(len, data.label_names))

@@ -13,7 +13,7 @@ import numpy as np
 
 from wscpml.algorithm import features
 from wscpml.algorithm.prototypes import memberships
-from wscpml.arrays import Array, Matrix, known_rows
+from wscpml.arrays import Array, Matrix, known_rows, values_at
 from wscpml.errors import UserError
 
 FLOOR = 0.05  # of the mean affinity, added to each: every false label stays possible
@@ -174,19 +174,20 @@ def instance_dependent(
     return _add_by_affinity(truth, affinity, rate, rng)
 
 
-def summary(truth: Array, candidates: Array) -> dict[str, float]:
+def summary(truth: Matrix, candidates: Matrix) -> dict[str, float]:
     """How much noise there is: average label counts per row, and shares of false labels.
 
-    Rows of unknown truth, -1, do not count.
+    Both are ``(n, q)``, dense or sparse. Rows of unknown truth, -1, do not count.
     """
     known = known_rows(truth)
     truth, candidates = truth[known], candidates[known]
-    added = int((candidates > truth).sum())
+    given, true = np.nonzero(candidates), int(truth.sum())
+    added = int((values_at(truth, *given) == 0).sum())
     return {
         "average_candidates": float(candidates.sum(axis=1).mean()),
         "average_true": float(truth.sum(axis=1).mean()),
         "false_share": added / max(int(candidates.sum()), 1),
-        "rate": added / max(int((truth == 0).sum()), 1),
+        "rate": added / max(truth.shape[0] * truth.shape[1] - true, 1),
     }
 
 

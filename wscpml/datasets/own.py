@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from wscpml.arrays import Array, Matrix, known_rows
+from wscpml.arrays import Array, Matrix, known_rows, to_dense, values_at
 from wscpml.datasets import readers, table_files, tags
 from wscpml.datasets.columns import ROLES, Role
 from wscpml.datasets.dataset import (
@@ -87,7 +87,7 @@ class Labels:
     names: list[str] | None
     ids: list[str] | None
     may_lack_instances: bool = False  # long rows say nothing of an instance without labels
-    votes: Array | None = None  # like the matrix: how much speaks for each label
+    votes: Matrix | None = None  # like the matrix: how much speaks for each label
 
 
 def load(
@@ -142,10 +142,12 @@ def load(
         matrices = [matrix[:, ~rare] for matrix in matrices]
         files.remarks += unjudged.told(sources.named("min_count"))
     votes = None if candidates.votes is None else matrices[1]
+    if votes is not None and len(np.unique(values_at(votes, *np.nonzero(votes)))) < 2:
+        votes = None
     return Dataset(
         features=features.matrix,
-        truth=matrices[-1] if truth else None,
-        candidates=lean(matrices[0]) if len(matrices) == 1 else matrices[0],
+        truth=lean(matrices[-1]) if truth else None,
+        candidates=lean(matrices[0]),
         feature_names=features.names or _numbered("x", features.matrix.shape[1]),
         label_names=label_names,
         instance_ids=np.arange(n).tolist() if features.ids is None else _whole(features.ids),
@@ -155,7 +157,7 @@ def load(
         raw=features.raw,
         unjudged=unjudged,
         shown=pd.DataFrame(to_show) if to_show else None,
-        votes=votes if votes is None or len(np.unique(votes[votes > 0])) > 1 else None,
+        votes=None if votes is None else lean(votes),
     )
 
 
@@ -389,17 +391,17 @@ def _long_rows(table: pd.DataFrame, ids: list[str], path: Path) -> Labels:
         given = pd.DataFrame({"row": rows, "column": columns, "who": table[who].astype(str)})
         last = ~given.duplicated(keep="last").to_numpy()  # word of each tagger on a label
         rows, columns, weights = rows[last], columns[last], (weights > 0)[last]
-    there = weights > 0
-    ones = np.ones(int(there.sum()), np.uint8)
-    shape = len(unique_ids), len(names)
-    matrix: Matrix = sparse.csr_array((ones, (rows[there], columns[there])), shape=shape)
-    matrix.data[:] = 1
-    voted, votes = bool(who or "weight" in table), None
-    whole = voted or shape[1] > tags.UNLIKE * shape[0]  # hardly labels: refused if very many
+    there, shape = weights > 0, (len(unique_ids), len(names))
+    pairs, place = np.unique(rows[there] * shape[1] + columns[there], return_inverse=True)
+    ends = np.searchsorted(pairs, np.arange(shape[0] + 1) * shape[1])
+    ones, label = np.ones(len(pairs), np.uint8), pairs % shape[1]
+    matrix: Matrix = sparse.csr_array((ones, label, ends), shape=shape)
+    votes = None
+    if who or "weight" in table:
+        weighed = np.bincount(place, weights[there])
+        votes = lean(sparse.csr_array((weighed, label, ends), shape=shape))
+    whole = shape[1] > tags.UNLIKE * shape[0]  # hardly labels: refused if very many
     matrix = in_full(matrix, str(path)) if whole else lean(matrix)
-    if voted:
-        votes = np.zeros(shape)
-        np.add.at(votes, (rows, columns), weights)
     return Labels(path, matrix, names.tolist(), unique_ids.tolist(), True, votes)
 
 
@@ -469,7 +471,8 @@ def _aligned(labels: Labels, features: Features, sources: Sources, absent: np.ge
 
 
 def _in_full(labels: Labels) -> Labels:
-    return replace(labels, matrix=in_full(labels.matrix, str(labels.path)))
+    votes = None if labels.votes is None else to_dense(labels.votes)
+    return replace(labels, matrix=in_full(labels.matrix, str(labels.path)), votes=votes)
 
 
 def _same_columns(

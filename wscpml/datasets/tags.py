@@ -224,7 +224,8 @@ def _merged_sparse(
         place[rest] = first
     kept, place = np.unique(place, return_inverse=True)
     into = sparse.csr_array((np.ones(len(names), np.uint8), (np.arange(len(names)), place)))
-    found = [sparse.csr_array((matrix @ into).minimum(1)) for matrix in matrices]
+    sums = [sparse.csr_array(matrix @ into) for matrix in matrices]
+    found = [each if each.dtype.kind == "f" else each.minimum(1).tocsr() for each in sums]
     return [names[j] for j in kept], found
 
 

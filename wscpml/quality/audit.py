@@ -14,7 +14,6 @@ from wscpml.errors import UserError
 from wscpml.quality import page
 from wscpml.quality.decisions import Decided
 from wscpml.quality.evidence import Evidence
-from wscpml.quality.issues import count_missing
 
 MOST_LISTED = 5000  # suspicious tags in the page
 MOST_POINTS = 3000  # instances on the map
@@ -152,7 +151,7 @@ def of(estimator: Any, title: str, truth: Any = None, shown: pd.DataFrame | None
             "give it for the same rows and labels"
         )
     missing = estimator.judged_.missing
-    absent = 0 if missing is None else count_missing(missing)
+    absent = round(estimator.judged_.noise.missing)
     return Audit(
         title,
         estimator.instances_,

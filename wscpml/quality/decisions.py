@@ -278,7 +278,10 @@ def decided(
 
 def _places(said: "pd.Series[Any]", names: Iterable[Any], where: str) -> Array:
     """Where each name that is said is among all names, -1 if it is not."""
-    every = pd.Index([str(name) for name in names], dtype=object)
+    if isinstance(names, pd.Index) and names.inferred_type == "string":
+        every = names  # which knows what it has looked up before
+    else:
+        every = pd.Index([str(name) for name in names], dtype=object)
     if every.has_duplicates:
         twice = every[every.duplicated()][0]
         raise UserError(f"{where} {twice!r} is there twice in the data; rename one")

@@ -75,20 +75,21 @@ DOOR = "probabilities"  # what the argument is called
 LACKS = "has no {} {!r}, which the candidates have"
 
 
-def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -> Array:
-    """Probabilities as an array, in the order of the rows and columns that candidates have.
+def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -> Matrix:
+    """Probabilities as a matrix, in the order of the rows and columns that candidates have.
 
     A table is matched by its names, where these have names too, else it is taken as it is.
     """
     if not isinstance(probabilities, pd.DataFrame):
-        return np.asarray(probabilities)
+        return probabilities if sparse.issparse(probabilities) else np.asarray(probabilities)
     if rows is not None and not probabilities.index.equals(rows):
         _refuse_other_names(probabilities.index, rows, "row", door)
         probabilities = probabilities.loc[rows]
     if columns is not None and not probabilities.columns.equals(columns):
         _refuse_other_names(probabilities.columns, columns, "column", door)
         probabilities = probabilities[columns]
-    return probabilities.to_numpy()
+    found = tags.in_rows(probabilities)
+    return found if sparse.issparse(found) else found.to_numpy()
 
 
 def _refuse_other_names(there: Names, wanted: Names, what: str, door: str) -> None:
@@ -112,7 +113,7 @@ def checked(
     if P.shape != shape:
         given, wanted = (" x ".join(map(str, each)) for each in (P.shape, shape))
         raise ParameterError(f"{door}: is {given}, and must be {wanted}, as the candidates are")
-    cells = P
+    P = cells = to_dense(P)
     if P.dtype.kind not in "fiub":
         P = pd.DataFrame(cells).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     for block in row_blocks(len(P), ROWS_AT_ONCE):

@@ -44,16 +44,15 @@ def find_missing(
     evidence: Evidence,
     label_names: list[str],
     instances: pd.Index,
-    limit: int | None = None,
+    limit: int,
 ) -> pd.DataFrame:
     """Labels that instances probably lack, the likeliest first, and where they lie.
 
     Takes the probability that a label is missing, ``(n, q)``, and where such labels lie. There are
-    `limit` rows at most, or as many as are estimated to be missing.
+    `limit` rows at most.
     """
     row, label = np.nonzero(missing)
-    first = np.argsort(-values_at(missing, row, label), kind="stable")
-    first = first[: count_missing(missing) if limit is None else limit]
+    first = np.argsort(-values_at(missing, row, label), kind="stable")[:limit]
     row, label = row[first], label[first]
     names = np.array(label_names, dtype=object)
     return pd.DataFrame(
@@ -64,11 +63,6 @@ def find_missing(
             **_by_prototypes(row, label, evidence, names),
         }
     )
-
-
-def count_missing(missing: Matrix) -> int:
-    """How many labels are estimated to be missing, by the probability ``(n, q)`` of each."""
-    return round(float(missing.sum()))
 
 
 def _by_prototypes(row: Array, label: Array, evidence: Evidence, names: Array) -> dict[str, object]:

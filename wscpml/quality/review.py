@@ -23,6 +23,7 @@ from wscpml.limits import parsed_json, told_if_unreadable
 from wscpml.quality.decisions import COLUMNS, FALSE, TRUE, Decided, checked
 
 ROWS_AT_ONCE = 100_000  # instances in a part of a table of their candidates
+TASKS_AT_ONCE = 10_000  # of Label Studio
 SHOWN = "shown"  # and a number: what a task calls such a cell
 OBJECTS = {"image": "Image", "audio": "Audio", None: "Text"}  # of Label Studio
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -107,6 +108,35 @@ def label_studio_tasks(
         data |= {f"{SHOWN}{place}": cell for place, cell in enumerate(cells, start=1)}
         tasks.append({"data": data, "predictions": [prediction]})
     return sorted(tasks, key=lambda task: task["predictions"][0]["score"])
+
+
+def label_studio_parts(
+    instances: "pd.Index[Any]",
+    labels: Sequence[str],
+    candidates: Matrix,
+    label_confidence: Matrix,
+    decided: Decided,
+    version: str,
+    shown: Mapping[Any, Sequence[str]] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The same tasks one by one, without the table of all candidates."""
+    n, (row, label) = len(instances), np.nonzero(candidates)
+    confidence = values_at(label_confidence, row, label)
+    least = np.ones(n)
+    np.minimum.at(least, row, np.where(decided.codes(candidates) == 0, confidence, 1))
+    doubtful = np.flatnonzero(least < EVEN_ODDS)
+    by_doubt = doubtful[np.argsort(least[doubtful], kind="stable")]
+    for some in row_blocks(len(by_doubt), TASKS_AT_ONCE):
+        chosen = np.zeros(n, bool)
+        chosen[by_doubt[some]] = True
+        judged = judged_tags(
+            instances[chosen],
+            labels,
+            candidates[chosen],
+            label_confidence[chosen],
+            decided.of_rows(chosen),
+        )
+        yield from label_studio_tasks(judged, version, shown)
 
 
 def label_studio_config(labels: Sequence[str], shown: pd.DataFrame | None = None) -> str:

@@ -14,8 +14,9 @@ features say change nothing. More votes never speak against a candidate.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from wscpml.arrays import Array
+from wscpml.arrays import Array, Matrix
 from wscpml.parameters import ParameterError
 
 CLASSES, FEWEST = 8, 20  # of votes, at most; candidates that a class has at least
@@ -111,8 +112,8 @@ def log_ratios(shares: Array) -> Array:
     )
 
 
-def checked(votes: Array, candidates: Array, rows: Any, columns: Any) -> Array:
-    """Votes ``(n, q)`` as float64: above 0 for candidates, and nothing for other labels.
+def checked(votes: Matrix, candidates: Matrix, rows: Any, columns: Any) -> sparse.csr_array:
+    """Votes ``(n, q)``, dense or sparse: above 0 for candidates, and nothing for other labels.
 
     Rows and columns have names for messages, or None.
     """
@@ -121,10 +122,15 @@ def checked(votes: Array, candidates: Array, rows: Any, columns: Any) -> Array:
         raise ParameterError(f"votes: is {given}, and must be {wanted}, as the candidates are")
     if votes.dtype.kind not in "fiub":
         raise ParameterError(f"votes: must hold numbers alone, got {votes.dtype}")
-    found = np.where(np.isnan(votes), 0, votes).astype(np.float64)
-    wrong = np.argwhere(~(np.isfinite(found) & (found >= 0) & ((found > 0) == (candidates == 1))))
-    if len(wrong):
-        i, j = wrong[0]
+    found = sparse.csr_array(votes, dtype=np.float64, copy=True)
+    found.data[np.isnan(found.data)] = 0
+    found.eliminate_zeros()
+    wrong = (found != 0) != (sparse.csr_array(candidates) != 0)
+    odd = found.copy()
+    odd.data = ~(np.isfinite(odd.data) & (odd.data > 0))
+    pairs = np.transpose((wrong + odd).nonzero())
+    if len(pairs):
+        i, j = min(pairs.tolist())
         row, column = i if rows is None else rows[i], j if columns is None else columns[j]
         must = "above 0, for it is a candidate" if candidates[i, j] else "0, for it is no candidate"
         raise ParameterError(

@@ -25,7 +25,7 @@ class Items:
     title: str
     ids: Sequence[Any]  # n
     labels: list[str]  # q
-    candidates: Array  # (n, q)
+    candidates: Matrix  # (n, q)
     features: Matrix  # (n, d), raw
     feature_names: list[str]
     scaled: Matrix  # (n, d), in which items are near or far

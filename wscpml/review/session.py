@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from wscpml.arrays import values_at
 from wscpml.errors import UserError
 from wscpml.quality import decisions, queue
 from wscpml.quality.decisions import Decided
@@ -78,6 +80,7 @@ class Session:
         self._new = 0  # decisions since judging last began
         self._judging, self._rounds, self._problem = False, 0, ""
         self._version: tuple[int, int] | None = None  # of the journal that was last read
+        self._ids = pd.Index(list(map(str, [*items.ids, *items.held_out])), dtype=object)
         decisions.append(journal, [])
         self._read()
         self._take(first)
@@ -152,8 +155,8 @@ class Session:
             spent = me.times[-1] - me.times[0] if me.times else 0
             others = [s for s in self._screens.values() if s is not me and self._is_there(s)]
             of, confidence = self._decided, self._judgement.label_confidence
-            given = self.items.candidates[of.row, of.label] == 1
-            settled = 1 - confidence[of.row[given], of.label[given]]
+            given = values_at(self.items.candidates, of.row, of.label) == 1
+            settled = 1 - values_at(confidence, of.row[given], of.label[given])
             return {
                 "decided": len(self._words),
                 "false": int((~of.true).sum()),
@@ -246,9 +249,8 @@ class Session:
         if version and version == self._version:
             return
         words = decisions.last_words(decisions.read(self.journal))
-        ids = [*self.items.ids, *self.items.held_out]
-        every = decisions.decided(words, ids, self.items.labels, str(self.journal))
-        of = every.of_rows(np.arange(len(ids)) < len(self.items.ids))
+        every = decisions.decided(words, self._ids, self.items.labels, str(self.journal))
+        of = every.of_rows(np.arange(len(self._ids)) < len(self.items.ids))
         said = {
             (each.instance, each.label): {"reviewer": each.reviewer, "note": each.note}
             for each in words.itertuples()
@@ -261,9 +263,9 @@ class Session:
 
     def _take(self, judgement: Judgement) -> None:
         """Go on with a judgement, and with a batch that is chosen by it."""
-        given = self.items.candidates == 1
-        self._judgement, self._tags = judgement, int(given.sum())
-        self._doubt = float((1 - judgement.label_confidence[given]).sum())
+        given = np.nonzero(self.items.candidates)
+        self._judgement, self._tags = judgement, len(given[0])
+        self._doubt = float((1 - values_at(judgement.label_confidence, *given)).sum())
         self._wrong_share = queue.wrong_share(self.items.candidates, self._decided)
         self._batch = []
 

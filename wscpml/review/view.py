@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wscpml.arrays import Array, Matrix
+from wscpml.arrays import Array, Matrix, to_dense
 from wscpml.quality.decisions import Decided
 from wscpml.review.items import Items
 
@@ -19,7 +19,7 @@ EXCERPT = 200  # characters of a similar item's cells
 class Judgement:
     """What is thought of the labels of n items."""
 
-    label_confidence: Array  # (n, q)
+    label_confidence: Matrix  # (n, q)
     probabilities: Callable[[int], Array]  # of the labels of one row, (q,), by the trained model
 
     @classmethod
@@ -46,8 +46,9 @@ class View:
 
 def describe(items: Items, view: View) -> dict[str, Any]:
     """The item as plain data: the tags that are asked first, then the least likely."""
-    row, confidence = view.row, view.judgement.label_confidence
-    given = items.candidates[row] == 1
+    row, every = view.row, view.judgement.label_confidence
+    tagged, confidence = (to_dense(each[[row]])[0] for each in (items.candidates, every))
+    given = tagged == 1
     there = set(np.flatnonzero(given).tolist()) | set(view.words) | set(view.asked)
     chances = view.judgement.probabilities(row)
     likely = [j for j in np.argsort(-chances, kind="stable").tolist() if chances[j] >= LIKELY]
@@ -62,13 +63,13 @@ def describe(items: Items, view: View) -> dict[str, Any]:
             "label": j,
             "name": items.labels[j],
             "given": bool(given[j]),
-            "chance": float(confidence[row, j] if given[j] else chances[j]),
+            "chance": float(confidence[j] if given[j] else chances[j]),
             "word": view.words.get(j),
-            "with": [{"row": i, "chance": float(confidence[i, j])} for i in sides[0]],
+            "with": [{"row": i, "chance": float(every[i, j])} for i in sides[0]],
             "without": [{"row": i} for i in sides[1]],
         }
 
-    rest = sorted(there - set(view.asked), key=lambda j: (confidence[row, j], j))
+    rest = sorted(there - set(view.asked), key=lambda j: (confidence[j], j))
     return {
         "row": row,
         "id": str(items.ids[row]),
@@ -85,7 +86,7 @@ def describe(items: Items, view: View) -> dict[str, Any]:
 
 def _has(items: Items, decided: Decided, j: int) -> Array:
     """Which items have a label, a boolean ``(n,)``: by their tags, and by what was decided."""
-    has = items.candidates[:, j] == 1
+    has = to_dense(items.candidates[:, [j]])[:, 0] == 1
     about = decided.label == j
     has[decided.row[about]] = decided.true[about]
     return has
