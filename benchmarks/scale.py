@@ -154,7 +154,9 @@ def measured(figures: Figures) -> Iterator[None]:
     peaks, done = {"RssAnon": 0, "RssFile": 0}, threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.01):
+        ended = False
+        while not ended:
+            ended = done.wait(0.01)
             for name in peaks:
                 peaks[name] = max(peaks[name], status(name))
 
@@ -419,10 +421,12 @@ def tree_row(title: str, count: int, figures: Figures) -> str:
 def mean_of_trees(known: Figures, count: int) -> Figures:
     """The means of what so many trees take and tell on the real sets that were measured."""
     titles = [" ".join(case) for case in OF_TREES if isinstance(case[0], str)]
+    titles = [title for title in titles if f"{title}.{count}.seconds" in known]
+    if not titles:
+        return {}
     return {
-        name: float(np.mean([known[key] for key in keys if key in known]))
+        name: float(np.mean([known[f"{title}.{count}.{name}"] for title in titles]))
         for name in ("seconds", "auc", "calibration_error")
-        for keys in [[f"{title}.{count}.{name}" for title in titles]]
     }
 
 
@@ -548,7 +552,8 @@ def main() -> None:
                     if options.json:
                         options.json.write_text(json.dumps(found, indent=2) + "\n")
         for count in TREES:
-            print(tree_row("mean of real sets", count, mean_of_trees(found, count)))
+            if means := mean_of_trees(found, count):
+                print(tree_row("mean of real sets", count, means))
         return
     print(HEAD, flush=True)
     for problem, names in cases(options.quick):

@@ -96,7 +96,7 @@ def fitted_here(settings: Settings) -> Applied:
     candidates, decided = inputs.candidates("train"), inputs.decided()
     known = decided.added_to(candidates)
     given = to_dense(inputs.truth("train")) if kind.NEEDS_TRUTH else decided.settle(candidates)
-    if (given < 0).any():
+    if kind.NEEDS_TRUTH and (given < 0).any():
         raise UserError(f"method: {settings.method} needs true labels, and the data set has none")
     fitted.fit(inputs.raw_features("train")[:], given)
 

@@ -50,8 +50,9 @@ def session(settings: Settings) -> Session:
         return Judgement(label_confidence, lambda row: trained.predict_proba(X[[row]])[0])
 
     def judge(decided: Decided) -> Judgement:
+        evidence = {"complete": settings.dataset.complete, "votes": votes}
         judged = judging.judge(
-            rows, candidates, streams(settings.seed).judging, decided, votes=votes
+            rows, candidates, streams(settings.seed).judging, decided, **evidence
         )
         return judgement(judged.label_confidence)
 

@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -207,13 +207,15 @@ class Engine:
     def once(
         self, what: str, make: Callable[[], dict[str, Array]], *inputs: Any
     ) -> dict[str, Array]:
-        """What is made of some inputs; with a checkpoint it is made once."""
+        """What is made of some inputs; with a checkpoint it is made once, unless it is damaged."""
         if self.checkpoint is None:
             return make()
         path = self.checkpoint / f"{what}-{digest(*inputs)}.npz"
-        if not path.exists():
-            artifacts.write(path, make())
-        found: dict[str, Array] = artifacts.read(path, way_out="delete it, and it is made anew")
+        with suppress(UserError):
+            kept: dict[str, Array] = artifacts.read(path)
+            return kept
+        artifacts.write(path, make())
+        found: dict[str, Array] = artifacts.read(path)
         return found
 
     def _workers(self, need: int, what: str) -> int:

@@ -43,10 +43,10 @@ def test_other_labels_are_not_heard_where_they_say_nothing():
     by_chance = noise_model.fit(P, Y.astype(float))
     assert (by_chance.others.penalty >= 0).any()
     cautious = noise_model.fit(P, Y.astype(float), cautious=True)
-    assert cautious.others.heard.max() < 0.3
+    assert cautious.others.told.max() < 0.3
     Y[:, 10:] = Y[:, :10] * (np.random.default_rng(1).random((300, 10)) < 0.8)
     told = noise_model.fit(P, Y.astype(float), cautious=True)
-    assert told.others.heard.min() > 0.9
+    assert told.others.told.min() > 0.9
 
 
 def test_probabilities_that_a_person_may_not_have_meant_are_told():

@@ -15,7 +15,7 @@ from wscpml.algorithm import composition, features, network
 from wscpml.blocks import Engine
 from wscpml.datasets.noise import pad_candidates
 from wscpml.parameters import FeatureSettings
-from wscpml.quality import forests, judging, votes
+from wscpml.quality import forests, judging, noise_model, votes
 from wscpml.quality.decisions import Decided
 
 
@@ -119,13 +119,45 @@ def test_without_noise_hardly_any_tag_is_flagged(n, d):
     assert (confidence < 0.5).mean() <= 0.05
 
 
-@pytest.mark.parametrize(("seen", "much"), [(0.0, "nothing"), (0.3, "hardly anything")])
-def test_what_is_called_wrong_where_no_noise_is_seen_is_told(monkeypatch, seen, much):
+@pytest.mark.parametrize(
+    ("seen", "answers", "told"),
+    [
+        (0.0, 0, "nothing is called wrong"),
+        (0.3, 0, "hardly anything is called wrong"),
+        (0.0, 40, "only decisions call anything wrong"),
+    ],
+)
+def test_what_is_called_wrong_where_no_noise_is_seen_is_told(monkeypatch, seen, answers, told):
     monkeypatch.setattr(judging.noise_model, "seen_noise", lambda _: seen)
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 6)), (rng.random((60, 5)) < 0.4).astype(np.uint8)
-    (said,) = (line for line in judged(X, Y).noise.told(list("abcde")) if "can be seen" in line)
-    assert said.endswith(f"; {much} is called wrong")
+    row, label = (each[:answers] for each in np.nonzero(Y))
+    decided = Decided(row, label, np.zeros(answers, bool))
+    rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
+    found = judging.judge(rows, Y, np.random.default_rng(0), decided)
+    (said,) = (line for line in found.noise.told(list("abcde")) if "can be seen" in line)
+    assert said.endswith(f"; {told}")
+    rest = found.label_confidence[decided.undecided(Y) == 1]
+    assert (rest < 0.5).any() == (not told.startswith("nothing"))
+
+
+def test_labels_that_no_row_of_the_sample_has_are_not_given_to_the_same_rows():
+    Y = np.zeros((6, 4))
+    Y[:, 0], Y[:3, 1], Y[:3, 2] = 1, 1, 1
+    groups, first = noise_model.alike(np.hstack([Y, np.zeros((6, 2))]))
+    assert groups == [[1, 2]]
+    assert first.tolist() == [0, 1, 1, 3, 4, 5]
+
+
+def test_what_a_checkpoint_keeps_of_missing_labels_is_not_changed():
+    kept = np.array([[0.0, 0.4], [0.3, 0.0]])
+    found = judging._Absent(np.array([[0, 1], [1, 2]], np.int32), kept.copy(), np.zeros(2))
+    candidates = sparse.csr_array(np.array([[0, 0, 1], [1, 0, 0]], np.uint8))
+    live, nobody = np.arange(3), Decided.nothing()
+    missing, _ = judging._all_missing(found, candidates, live, 0.1, nobody)
+    assert missing.toarray().tolist() == [[0, 0.4, 0], [0, 0.3, 0]]
+    missing.data[:] = 9
+    np.testing.assert_array_equal(found.probability, kept)
 
 
 def test_random_features_say_nothing_and_that_is_told():

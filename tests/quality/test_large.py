@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 
 from tests.chromium import chromium
-from wscpml import artifacts
+from wscpml import WSCPML, artifacts
 from wscpml.algorithm import composition, features, network
+from wscpml.datasets import dataset
 from wscpml.evaluation import memory
 from wscpml.parameters import FeatureSettings
 from wscpml.quality import audit, evidence, issues, judging, queue, review
@@ -90,6 +91,26 @@ def test_ranks_are_those_of_sorting_also_where_prototypes_are_the_same():
     nearest, ranks = evidence.by_distance(X, prototypes, sparse.csr_array(pairs))
     np.testing.assert_array_equal(nearest, order[:, :3])
     np.testing.assert_array_equal(ranks.toarray(), (np.argsort(order, axis=1) + 1) * pairs)
+
+
+def test_a_zero_that_is_stored_is_no_label(monkeypatch):
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    monkeypatch.setattr(judging, "TREES", 20)
+    n, q, rng = 240, 24, np.random.default_rng(0)
+    X, first = rng.normal(size=(n, 3)), np.arange(n) % q
+    labels = np.sort(np.column_stack([first, (first + 1) % q]), axis=1).ravel()
+    given = rng.integers(0, 2, 2 * n, np.uint8)
+    stored = sparse.csr_array((given, labels, np.arange(0, 2 * n + 1, 2)), shape=(n, q))
+    bare = stored.copy()
+    bare.eliminate_zeros()
+    found, wanted = (WSCPML(random_state=0).fit(X, each).judged_ for each in (stored, bare))
+    assert stored.nnz == 2 * n
+    np.testing.assert_array_equal(
+        found.label_confidence.toarray(), wanted.label_confidence.toarray()
+    )
+    twice = sparse.csr_array(([1, 1], [0, 0], [0, *[2] * n]), shape=(n, q))
+    with pytest.raises(ValueError, match="must be 0 or 1"):
+        WSCPML(random_state=0).fit(X, twice)
 
 
 def test_labels_that_may_be_missing_are_judged_block_by_block(monkeypatch):

@@ -87,9 +87,9 @@ def test_wrong_votes_are_told_with_row_and_column(change, told):
     given = np.ones(change.pop("shape")) if "shape" in change else np.array([[3.0, 0], [np.nan, 1]])
     for place, value in change.items():
         given[place] = value
-    for kind in (np.asarray, sparse.csr_array):
+    for kind in (np.asarray, sparse.csr_array, sparse.coo_matrix):
         with pytest.raises(ParameterError, match=told):
-            votes.checked(kind(given), kind(candidates), ["a", "b"], ["x", "y"])
+            votes.checked(kind(given), sparse.csr_array(candidates), ["a", "b"], ["x", "y"])
 
 
 def test_votes_of_many_labels_are_never_a_matrix_of_them():

@@ -65,6 +65,16 @@ def test_sparse_labels_give_what_dense_ones_do(items, monkeypatch, kind):
     assert again["labels"] == pytest.approx(measured["labels"], rel=1e-3)
 
 
+def test_another_method_takes_sparse_labels(items, monkeypatch):
+    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("wsc-pml", "br", 1))
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    run_all()
+    assert sparse.issparse(inputs.candidates("train"))
+    found = artifacts.read(RESULT)
+    assert found.F.notna().all()
+    assert (found.decided != "").sum() == 3
+
+
 def test_truth_beside_sparse_labels_measures_as_beside_dense_ones(items, monkeypatch):
     table = pd.read_parquet("data/own/items.parquet")
     table["id"] = [f"item {i}" for i in range(ITEMS)]
@@ -102,8 +112,9 @@ def test_labels_that_may_be_missing_are_a_few_of_each_row(items, monkeypatch, ki
     run_all()
     found = artifacts.read_matrix("models/wsc-pml", "missing")
     assert sparse.issparse(found)
-    assert found.nnz <= judging.MOST_MISSING * ITEMS
+    assert ITEMS < found.nnz <= judging.MOST_MISSING * ITEMS
     kept = found.toarray() > 0
+    assert kept[np.arange(ITEMS), dense.argmax(axis=1)].mean() > 0.9
     np.testing.assert_allclose(found.toarray()[kept], dense[kept], atol=0.05)
     assert artifacts.read("metrics/evaluation.json")["labels"] == pytest.approx(before, rel=0.1)
 

@@ -208,7 +208,7 @@ def test_the_table_goes_as_it_is_through_every_command_and_the_server(
     main(["describe", *given])
     said = capsys.readouterr().out
     for role in ("number", "category", "date", "text"):
-        assert re.search(rf"^  \w+ +{role}: ", said, re.MULTILINE), role
+        assert re.search(rf"^  \w+ +{role}(, [\d.]+% missing)?: ", said, re.MULTILINE), role
     main(["clean", *given, "-o", str(tmp_path / "clean.csv"), "--model", str(tmp_path / "model")])
     clean = pd.read_csv(tmp_path / "clean.csv", keep_default_na=False)
     assert set(clean.instance) == set(table.song[table.tags.notna()])

@@ -210,6 +210,7 @@ MODULES = {  # of wscpml, by the stages that a change of them is seen by
     "algorithm.undecomposed": "",
     "arrays": " ".join(DVC),
     "artifacts limits memory npy_files serving.locks spreadsheets temporaries": " ".join(DVC),
+    "yaml_files": " ".join(DVC),
     "blocks": "judge_labels train_classifier",
     "datasets.candidate_table": "cluster train_classifier apply_method evaluate",
     "datasets.columns datasets.encoding": "prepare train_classifier apply_method evaluate track",
@@ -235,7 +236,7 @@ MODULES = {  # of wscpml, by the stages that a change of them is seen by
     "randomness": (
         "prepare inject_noise learn_prototypes judge_labels train_classifier apply_method"
     ),
-    "quality.confusion quality.forests quality.votes": "judge_labels",
+    "quality.confusion quality.forests quality.taggers quality.votes": "judge_labels",
     "quality.decisions": "collect_decisions judge_labels train_classifier apply_method evaluate",
     "quality.judging": "judge_labels evaluate",
     "quality.learning quality.noise_model quality.queue": "judge_labels",

@@ -93,7 +93,8 @@ def check(data: Dataset, source: str) -> list[str]:
     _refuse_non_finite(data, source)
     _refuse_halves(data.feature_names, "feature", source)
     _refuse_halves(data.instance_ids, "instance", source)
-    _refuse_halves(data.label_names, "label", source)
+    rare = data.unjudged.label_names if data.unjudged else []
+    _refuse_halves([*data.label_names, *rare], "label", source)
     refuse_twice(data.feature_names, "feature", source)
     refuse_twice(data.instance_ids, "instance", source)
     refuse_twice(data.label_names, "label", source)
@@ -155,7 +156,10 @@ def lean(labels: Matrix) -> Matrix:
     size = labels.shape[0] * labels.shape[1]
     filled = labels.nnz if sparse.issparse(labels) else np.count_nonzero(labels)
     if size > LARGE and filled < DENSE_FROM * size:
-        return sparse.csr_array(labels)
+        found = sparse.csr_array(labels, copy=True)
+        found.sum_duplicates()
+        found.eliminate_zeros()  # what is stored is a label
+        return found
     return to_dense(labels)
 
 

@@ -121,7 +121,7 @@ class Method(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not np.isin(y.data, (0, 1)).all():
                 raise ValueError("Unknown label type: candidates must be 0 or 1")
             self.binary_, self.classes_ = False, np.arange(y.shape[1])
-            return sparse.csr_array(y, dtype=np.uint8)
+            return y.astype(np.uint8)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.binary_ = y.ndim == 1

@@ -243,10 +243,8 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
         learned_from = np.searchsorted(sample, (rows.start, rows.stop))
         inside = slice(*learned_from)
         scores[sample[inside] - rows.start] = seen.scores[inside]
-        added = None
-        if model.taggers:
-            added = model.taggers.added(ours, of_rows)[row, label]
-        found, _ = learned.first(ours[row, label], scores[row, label], label, added)
+        found, _ = learned.first(ours[row, label], scores[row, label], label)
+        found = learned.by_row(found, ours, of_rows)
         found *= confusion.left(model.confused, ours, of_rows)[row, label]
         confidence[Y.indptr[rows.start] : Y.indptr[rows.stop]] = found
     return confidence

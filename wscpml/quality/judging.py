@@ -5,7 +5,7 @@ row's own labels: kernel ridge regression leaves the row out, and of a forest on
 speak that were grown without it. `noise_model` finds out with which chance rho_j a label is a
 candidate where it is not true. With p the chance that the label is true, P = p + (1 - p) rho, so a
 candidate is true with probability p / P; it is averaged over all that rho may be. Where no noise
-is seen, nothing is called more likely false than true.
+is seen, hardly anything is called more likely false than true.
 """
 
 from collections.abc import Callable
@@ -53,8 +53,9 @@ INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
 WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every row has
 MOST_NAMED = 5  # labels in a warning
 UNEVEN = (
-    "rows differ in how many of their tags are wrong, as where some are tagged without care: tags "
-    "of a row with more than its features foretell are believed less"
+    "rows differ in how many tags they have beyond what their features foretell, as where some are "
+    "tagged without care: their tags are believed less; if they truly have more, only a person can "
+    "say"
 )
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
@@ -380,13 +381,8 @@ class Learned:
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
 
-    def first(
-        self, P: Array, scores: Array, label: Array | None, added: Array | None
-    ) -> tuple[Array, Array]:
-        """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``.
-
-        What is `added` to the row's rate is told for each, where rates differ from row to row.
-        """
+    def first(self, P: Array, scores: Array, label: Array | None) -> tuple[Array, Array]:
+        """Confidence and chance of being a candidate, of pairs of labels, or ``(b, k)``."""
         pooled, by_features = self.right(scores), self.right(P)
         place = self.span.place(scores, label)
         own, of_own = (look_up(place, table, label) for table in self.tables)
@@ -395,15 +391,22 @@ class Learned:
         confidence = confident(
             self.model, self.weights, *chances, rank, self.tied, label, weight=self.own_weight
         )
-        if added is not None:
-            rate = float(self.model.chances @ self.weights / self.weights.sum())
-            confidence = taggers.believed(confidence, added, rate, self.model.seen)
         return confidence, between(pooled, own)
 
-    def true(self, P: Array, scores: Array, label: Array | None, added: Array | None) -> Array:
+    def true(self, P: Array, scores: Array, label: Array | None) -> Array:
         """The chance that labels are true, candidates or not, of pairs of labels or ``(b, k)``."""
-        confidence, chance = self.first(P, scores, label, added)
+        confidence, chance = self.first(P, scores, label)
         return chance * confidence / (1 - self.lost)
+
+    def by_row(self, confidence: Array, P: Array, Y: Array) -> Array:
+        """Confidences of candidates Y ``(b, k)``, row by row, in the light of their rows' rates."""
+        by_row = self.model.taggers
+        if by_row is None:
+            return confidence
+        rate = float(self.model.chances @ self.weights / self.weights.sum())
+        blocks = row_blocks(len(P), ROWS_AT_ONCE)
+        added = [by_row.added(P[rows], Y[rows])[Y[rows].nonzero()] for rows in blocks]
+        return taggers.believed(confidence, np.concatenate(added), rate, self.model.seen)
 
     @cached_property
     def in_common(self) -> tuple[NoiseModel, tuple[Array, Array]]:
@@ -500,16 +503,15 @@ def _first_round(
     Votes are those of the candidates of these rows, where they are enough to learn from.
     """
     _, row, label = every.pairs(chosen)
-    by_row, pairs = learned.model.taggers, (row, label)
-    added = None if by_row is None else by_row.added(P, every.targets(chosen, P.shape[1]))
-    of_pairs = None if added is None else added[pairs]
-    confidence, chance = learned.first(P[pairs], scores[pairs], label, of_pairs)
+    pairs = row, label
+    confidence, chance = learned.first(P[pairs], scores[pairs], label)
     true = chance * confidence / (1 - learned.lost)
-    all_true = None if every.given is None else learned.true(P, scores, None, added)
+    all_true = None if every.given is None else learned.true(P, scores, None)
+    targets = every.targets(chosen, P.shape[1])
+    confidence = learned.by_row(confidence, P, targets)
     absent = absent_true = None
-    targets = np.zeros(P.shape)
     if not every.complete:
-        absent, absent_true = _likeliest_absent(learned, every, chosen, P, scores, added)
+        absent, absent_true = _likeliest_absent(learned, every, chosen, P, scores)
         np.put_along_axis(targets, absent.label, absent.probability, axis=1)
     targets[pairs] = _voted(confidence, votes, label)
     found = _Round(confidence, chance, absent)
@@ -522,7 +524,6 @@ def _likeliest_absent(
     chosen: Array,
     P: Array,
     scores: Array,
-    added: Array | None,
 ) -> tuple[_Absent, Array]:
     """Labels of some rows that are likeliest to be true though they are no candidates.
 
@@ -540,8 +541,7 @@ def _likeliest_absent(
         found.probability[rows] = np.take_along_axis(here, label, axis=1)
         found.rest[rows] = here.sum(axis=1) - found.probability[rows].sum(axis=1)
         of_P, of_scores = (np.take_along_axis(M[rows], label, axis=1) for M in (P, scores))
-        more = None if added is None else np.take_along_axis(added[rows], label, axis=1).ravel()
-        flat = of_P.ravel(), of_scores.ravel(), label.ravel(), more
+        flat = of_P.ravel(), of_scores.ravel(), label.ravel()
         true[rows] = learned.true(*flat).reshape(label.shape)
     return found, true
 
@@ -580,7 +580,7 @@ def _all_missing(
     """
     n, q = candidates.shape
     rare = lost / (1 - lost) * _rare_share(candidates)
-    label, probability = live[found.label[:]], found.probability[:]
+    label, probability = live[found.label[:]], np.array(found.probability[:])
     if not sparse.issparse(candidates):
         missing = rare * (candidates == 0)
         missing[:, live] = 0
@@ -884,9 +884,11 @@ def _over_all_labels(
     n, q = candidates.shape
     counts, model = label_counts(candidates), learned.model
     rest = np.setdiff1d(np.arange(q), live)
+    heeded = ["votes"] * voted + ["decisions"] * bool(len(decided.row))
     found = sparse.csr_array(candidates, dtype=np.float64)
     found.sort_indices()
     lives = np.isin(found.indices, live)
+    wrong = np.unique(found.indices[lives][judged < EVEN_ODDS])
     found.data[lives] = judged
     found.data[~lives] = max(judged.sum() / len(judged), ABSTAIN)
     confidence = decided.settle(found if sparse.issparse(candidates) else found.toarray())
@@ -908,7 +910,7 @@ def _over_all_labels(
         seen=model.seen,
         weight=worth(model, counts[live], learned.tied, len(decided.row), apart_by_answers),
         by_row=model.seen * model.taggers.weight if model.taggers else 0.0,
-        warnings=_warnings(model, learned.tied, live, rest, counts, n, high - low, voted),
+        warnings=_warnings(model, learned.tied, live, rest, counts, n, high - low, wrong, heeded),
     )
     return JudgedLabels(confidence, noise)
 
@@ -952,24 +954,28 @@ def _warnings(
     counts: Array,
     n: int,
     width: Array,
-    voted: bool,
+    wrong: Array,
+    heeded: list[str],
 ) -> list[Remark]:
-    """What cannot be known from these data."""
+    """What cannot be known from these data, and how much is called wrong all the same.
+
+    That are candidates of the labels that are `wrong`, by what was `heeded` beside the features.
+    """
     found = []
     pairs = [(live[list(pair.labels)].tolist(), pair.sure) for pair in model.confused]
     taken = [labels for labels, sure in pairs if sure >= EVEN_ODDS]
     if model.seen < 0.5:
         other, more = ("other ", "else ") if taken else ("", "")
-        how_much = "nothing" if model.seen < NEVER_SURE else "hardly anything"
+        if np.isin(wrong, [label for labels in taken for label in labels]).all():
+            called = f"nothing {more}is called"
+        elif heeded:
+            called = f"only {' and '.join(heeded)} call anything {more}".rstrip()
+        else:
+            called = f"hardly anything {more}is called"
         found.append(
             Remark(
                 f"no {other}noise can be seen, because there is none, or the features do not "
-                "predict the labels, or they predict the noise too; "
-                + (
-                    f"only votes call anything {more}wrong"
-                    if voted
-                    else f"{how_much} {more}is called wrong"
-                ),
+                f"predict the labels, or they predict the noise too; {called} wrong",
                 [],
             )
         )

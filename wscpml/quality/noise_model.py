@@ -159,19 +159,20 @@ def fit(P: Array, Y: Array, cautious: bool = False) -> Seen:
     by_others = heard(free, pairs, Y.shape[1])
     others, scores = learn_others(P, Y, first, by_others)
     if cautious and others is not None:
-        real = others.real
-        others = replace(others, heard=real * others.heard)
-        scores = P + real * (scores - P)
+        others = replace(others, share=others.real)
+        scores = P + others.share * (scores - P)
     by_row = None
     if others is not None and found > ALONE:
         by_row = taggers.learn(P, Y, scores, first, by_others)
-    if by_row:
-        scores = by_row.taken_from(scores, P, Y)
+    if others is not None and by_row:
+        scores = by_row.taken_from(scores, P, Y, others.told)
     bins, span = by_label(scores, Y)
     floors = bins
     if groups and free:  # what labels say for each other may hide a floor, never make one
-        alone = learn_others(P, Y, np.arange(Y.shape[1]), by_others)[1]
-        floors, _ = by_label(by_row.taken_from(alone, P, Y) if by_row else alone, Y)
+        among, scored_alone = learn_others(P, Y, np.arange(Y.shape[1]), by_others)
+        if among is not None and by_row:
+            scored_alone = by_row.taken_from(scored_alone, P, Y, among.told)
+        floors, _ = by_label(scored_alone, Y)
     model = by_bins(bins, floors, weights_of(Y), found, groups, first, pairs, by_row)
     return Seen(model, scores, others, span, bins)
 
@@ -194,8 +195,10 @@ def by_bins(
 
 def scored(others: "Others | None", by_row: Taggers | None, P: Array, Y: Array) -> Array:
     """The scores of rows that nothing was learned from, by predictions P of Y ``(b, q)``."""
-    scores = P if others is None else others.added_to(P, Y)
-    return scores if by_row is None else by_row.taken_from(scores, P, Y)
+    if others is None:
+        return P
+    scores = others.added_to(P, Y)
+    return scores if by_row is None else by_row.taken_from(scores, P, Y, others.told)
 
 
 def weights_of(Y: Array) -> Array:
@@ -243,6 +246,12 @@ class Others:
     inverse: Array  # (k, k), of M, a column by the penalty of its label
     penalty: Array  # (k,), which it is; -1: none, the others say nothing
     heard: Array  # (q,), how far it counts
+    share: float = 1.0  # and all of them
+
+    @property
+    def told(self) -> Array:
+        """How far each label is told by the others, ``(q,)``, beside how far it is heard."""
+        return self.share * (self.penalty >= 0)[self.back]
 
     @property
     def real(self) -> float:
@@ -272,7 +281,7 @@ class Others:
         else:
             leverages = of_row[:, self.penalty]
             left_out = residual_left_out(along, leverages, self.own, self.size)
-        return P + self.heard * np.where(self.penalty >= 0, R - left_out, 0)[:, self.back]
+        return P + self.heard * self.told * (R - left_out)[:, self.back]
 
 
 def learn_others(P: Array, Y: Array, first: Array, heard: Array) -> tuple[Others | None, Array]:
@@ -630,7 +639,8 @@ def alike(Y: Array) -> tuple[list[list[int]], Array]:
         Z = Y[rows] - mean
         squares += (Z**2).sum(axis=0)
         products += Z.T @ Z
-    return grouped(np.sqrt(squares), products)
+    size = np.where(mean > 0, np.sqrt(squares), np.nan)  # what is given to no row is like nothing
+    return grouped(size, products)
 
 
 def grouped(size: Array, products: Array) -> tuple[list[list[int]], Array]:

@@ -42,9 +42,16 @@ class Taggers:
         beyond = _of_others((Y - P)[:, self.ones] * self.heard)
         return (self.weight * self.slope * self.heard * beyond)[:, self.back]
 
-    def taken_from(self, scores: Array, P: Array, Y: Array) -> Array:
-        """Scores ``(b, q)`` by features and other labels, without what these tell of taggers."""
-        return scores - (1 - P) * self.added(P, Y)
+    def taken_from(self, scores: Array, P: Array, Y: Array, told: Array) -> Array:
+        """Scores ``(b, q)`` by features and other labels, without what these tell of taggers.
+
+        Each label has been told so far by the others, ``(q,)``.
+        """
+        found = np.empty(scores.shape)
+        for rows in _blocks(P):
+            p = P[rows]
+            found[rows] = scores[rows] - told * (1 - p) * self.added(p, Y[rows])
+        return found
 
 
 def believed(confidence: Array, added: Array, rate: float, seen: float) -> Array:
@@ -66,7 +73,7 @@ def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Tagg
     """
     ones, back = np.unique(first, return_inverse=True)
     heard, sums = heard[ones], np.zeros(4)
-    for rows in row_blocks(len(P), max(1, PAIRS_AT_ONCE // P.shape[1])):
+    for rows in _blocks(P):
         p, y = P[rows][:, ones], Y[rows][:, ones]
         R, left = y - p, y - scores[rows][:, ones]
         x = (1 - p) * _of_others(R * heard) * heard
@@ -78,6 +85,10 @@ def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Tagg
     if not weight or told < CHANCE * before / (len(P) * max(heard.sum(), 1e-12)):
         return None
     return Taggers(along / size, weight, ones, back, heard)
+
+
+def _blocks(P: Array) -> list[slice]:
+    return row_blocks(len(P), max(1, PAIRS_AT_ONCE // P.shape[1]))
 
 
 def _of_others(R: Array) -> Array:

@@ -130,10 +130,11 @@ def checked(votes: Matrix, candidates: Matrix, rows: Any, columns: Any) -> spars
     odd.data = ~(np.isfinite(odd.data) & (odd.data > 0))
     pairs = np.transpose((wrong + odd).nonzero())
     if len(pairs):
-        i, j = min(pairs.tolist())
+        i, j = pairs[np.lexsort(pairs.T[::-1])[0]]
         row, column = i if rows is None else rows[i], j if columns is None else columns[j]
         must = "above 0, for it is a candidate" if candidates[i, j] else "0, for it is no candidate"
         raise ParameterError(
-            f"votes: row {row!r}, column {column!r}: must be {must}, got {votes[i, j]:g}"
+            f"votes: row {row!r}, column {column!r}: must be {must}, got "
+            f"{sparse.csr_array(votes)[i, j]:g}"
         )
     return found
