@@ -50,10 +50,8 @@ def session(settings: Settings) -> Session:
         return Judgement(label_confidence, lambda row: trained.predict_proba(X[[row]])[0])
 
     def judge(decided: Decided) -> Judgement:
-        evidence = {"complete": settings.dataset.complete, "votes": votes}
-        judged = judging.judge(
-            rows, candidates, streams(settings.seed).judging, decided, **evidence
-        )
+        random, complete = streams(settings.seed).judging, settings.dataset.complete
+        judged = judging.judge(rows, candidates, random, decided, complete=complete, votes=votes)
         return judgement(judged.label_confidence)
 
     items = Items(
