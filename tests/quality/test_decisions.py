@@ -276,6 +276,26 @@ def test_nothing_is_appended_of_what_cannot_be_read_again(tmp_path, row, told):
     assert not path.exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('instance,label,decision,note\na,rock,true,"x\n', 2),
+        ('instance,label,decision,"note\n', 1),
+        ('instance,label,decision,note,"x', 1),
+    ],
+)
+def test_a_quote_that_is_left_open_would_hide_what_is_appended(tmp_path, content, line):
+    path = tmp_path / "x.csv"
+    path.write_text(content)
+    row = {"instance": "b", "label": "rock", "decision": True}
+    for use in (decisions.read, lambda path: decisions.append(path, [row])):
+        with pytest.raises(
+            UserError, match=rf"x\.csv: line {line}: a quote is left open; close it"
+        ):
+            use(path)
+    assert path.read_text() == content
+
+
 def test_only_csv_is_appended_to_and_where_it_can_be_written(tmp_path):
     with pytest.raises(UserError, match="are appended to a .csv alone"):
         decisions.append(tmp_path / "x.parquet", [])

@@ -160,11 +160,12 @@ def read(path: str | Path) -> pd.DataFrame:
     if path.suffix == ".parquet":
         return checked(table_files.read(path), str(path))
     with told_if_unreadable(path):
-        size, whole = path.stat().st_size, _whole_size(path.read_bytes())
+        content = path.read_bytes()
+        whole = _whole_size(content, path)
         if not whole:
-            return empty(cut_off=size > 0)
+            return empty(cut_off=bool(content))
         table = csv_files.read(path, text=csv_files.names(path), length=whole)
-    return checked(table, str(path), cut_off=whole < size)
+    return checked(table, str(path), cut_off=whole < len(content))
 
 
 def empty(cut_off: bool = False) -> pd.DataFrame:
@@ -348,14 +349,11 @@ def _after(file: Any, path: Path, rows: list[dict[str, str]]) -> bytes:
     """What to write behind the content of an open file, of which a cut-off line is cut away."""
     from wscpml.datasets import csv_files
 
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - 1, 0))
-    whole_line = file.read(1) in (b"", b"\n")
-    if not whole_line:
-        file.seek(0)
-        whole = _whole_size(file.read())
-        whole_line, size = whole < size, whole
-        file.truncate(size)
+    file.seek(0)
+    content = file.read()
+    size = _whole_size(content, path)
+    file.truncate(size)
+    whole_line = content[:size].endswith(b"\n") or size < len(content) or not size
     names, separator = (
         (csv_files.names(path), csv_files.separator(path)) if size else (COLUMNS, ",")
     )
@@ -372,14 +370,24 @@ def _after(file: Any, path: Path, rows: list[dict[str, str]]) -> bytes:
     return ("" if whole_line else "\n").encode() + text.getvalue().encode()
 
 
-def _whole_size(content: bytes) -> int:
-    """How much of a CSV file there is without a last line that breaks off."""
-    if content.endswith(b"\n"):
+def _whole_size(content: bytes, path: Path) -> int:
+    """How much of a CSV file there is without a last line that breaks off.
+
+    A quote that is left open would hide what is appended: it is refused.
+    """
+    if content.endswith(b"\n") and content.count(b'"') % 2 == 0:
         return len(content)
     end = 0
     while line := RECORD.match(content, end):
         end = line.end()
-    return end if _breaks_off(content[end:], content[:end]) else len(content)
+    if _breaks_off(content[end:], content[:end]):
+        return end
+    if content.count(b'"', end) % 2:
+        place = content.count(b"\n", 0, end) + 1
+        raise UserError(
+            f"{path}: line {place}: a quote is left open; close it, or write it twice within quotes"
+        )
+    return len(content)
 
 
 def _breaks_off(line: bytes, before: bytes) -> bool:
