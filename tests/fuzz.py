@@ -223,6 +223,7 @@ def _songs(name: str, **given: object) -> Callable[[Path], object]:
         data = own.load(sources)
         warnings = check(data, name)
         written_names = [*data.label_names, *data.feature_names, *map(str, data.instance_ids)]
+        written_names += data.unjudged.label_names if data.unjudged else []
         assert "".join(written_names).encode()
         return warnings
 
@@ -393,6 +394,7 @@ def targets() -> dict[str, Target]:
     features = written("x.parquet", lambda path: TABLE[["song", "tempo"]].to_parquet(path))
     return {
         "csv": Target(_songs("x.csv"), {"x.csv": [csv, german, short, listed.encode()]}),
+        "rare": Target(_songs("x.csv", min_count=2), {"x.csv": [csv, listed.encode()]}),
         "csv.gz": Target(_songs("x.csv.gz"), {"x.csv.gz": [gzip.compress(short)]}, in_gzip),
         "jsonl": Target(_songs("x.jsonl"), {"x.jsonl": json_lines}),
         "parquet": Target(_songs("x.parquet"), {"x.parquet": [*tables, plain]}),

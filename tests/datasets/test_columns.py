@@ -52,6 +52,13 @@ def refusal(cells, **given):
         (["[0.5, -1e-3]", "[2, 3]", None] * 20, "vector"),
         ([str(np.array([0.5, -1.0]))] * N, "vector"),
         ([f"[Verse {i}] la la [end]" for i in range(N)], "text"),
+        (["[2020-01-31]", "[0-5]", "[0-6]"] * 20, "category"),
+        (["[1, 2]", "NA", "-", None] * 15, "vector"),
+        ([" 13.01.2024", "14.01.2024 ", " "] * 20, "date"),
+        ([" 1", "2 ", " NA", " "] * 15, "number"),
+        (["now", "today"] * 30, "category"),
+        ([f"song {i}" for i in range(250)] + [f"a title of {i} words" for i in range(50)], "text"),
+        ([f"{i % 12 + 1}.{i % 28 + 1}.{i // 9}" for i in range(300)], "ignore"),
     ],
 )
 def test_what_a_column_is_is_told_by_its_cells(cells, role):
@@ -85,6 +92,7 @@ def test_what_is_left_out_says_why():
         ([f"{i % 50}%" for i in range(N)], "'0%'"),
         ([f"€ {i},50" for i in range(N)], "'€ 0,50'"),
         ([f"{i + 1},500" for i in range(N)], "'1,500'"),
+        ([f"1'{i + 100},5 €" for i in range(N)], '"1\'100,5 €"'),
     ],
 )
 def test_numbers_with_signs_are_told(cells, like):
@@ -93,6 +101,50 @@ def test_numbers_with_signs_are_told(cells, like):
     assert found.odd == (
         f"has signs beside its numbers, such as {like}; write them plain to have them taken for "
         "numbers"
+    )
+
+
+@pytest.mark.parametrize("cells", [[f"192.168.{i}.7" for i in range(N)], ["01.05.80", "x"] * 30])
+def test_what_only_looks_like_a_number_has_no_signs(cells):
+    (found,) = recognise(pd.DataFrame({"c": cells}), {}, "x", own.in_python)
+    assert found.odd == ""
+
+
+def test_a_long_cell_of_blanks_is_looked_at_in_no_time():
+    cells = pd.Series(["1" + " " * 1_000_000 + "x", *(f"{i}%" for i in range(N))])
+    (found,) = recognise(pd.DataFrame({"c": cells}), {}, "x", own.in_python)
+    assert found.role == "ignore"
+
+
+@pytest.mark.parametrize(
+    ("cells", "odd"),
+    [
+        (
+            ["1/2/2020", "3/12/2020"],
+            "is read as dates such as 31/05/2024, and may be such as 05/31",
+        ),
+        (
+            ["1-2-2020", "3-12-2020"],
+            "is read as dates such as 31-05-2024, and may be such as 05-31",
+        ),
+        (["1/2/20", "3/12/20"], "is read as dates such as 31/05/24, and may be such as 05/31/24; "),
+        (["31.12.55", "1.2.74"], "has years of two digits, which are taken for 1969 to 2068; "),
+        (["31/12/2020", "1/2/2020"], ""),
+        (["2020-01-02", "2020-02-01"], ""),
+    ],
+)
+@pytest.mark.parametrize("given", [{}, {"c": "date"}])
+def test_dates_that_may_be_others_are_told(cells, odd, given):
+    (found,) = recognise(pd.DataFrame({"c": cells * 30}), given, "x", own.in_python)
+    assert found.role == "date"
+    assert found.odd.startswith(odd)
+    assert bool(found.odd) == bool(odd)
+
+
+def test_a_date_that_cannot_be_is_told_where_a_person_says_that_it_is_one():
+    cells = ["01.05.80"] * 19 + ["31.02.85"]
+    assert "row 20, column 'c': '31.02.85' is not a date such as '01.05.80'" in refusal(
+        cells, c="date"
     )
 
 
@@ -113,6 +165,11 @@ WAY_OUT = "mend that value, or say what the column is by --text, --category or -
         ),
         ([1, 2, "fast"], "row 3, column 'c': is text, most of the column is a number; "),
         ([[1.0], [2.0], "x"], "row 3, column 'c': is text, most of the column is a list; "),
+        (
+            ["[1]", "NA", "[2]", "[0-5]"],
+            "row 4, column 'c': '[0-5]' is not a list of numbers such as '[1]', as most of the "
+            "column; ",
+        ),
     ],
 )
 def test_a_cell_that_is_not_what_its_column_is_is_told_with_its_row(cells, line):

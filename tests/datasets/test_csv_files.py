@@ -81,3 +81,13 @@ def test_decimal_commas_are_read_where_commas_do_not_separate(tmp_path):
     assert table.c.tolist() == [0.25, 3]
     (part,) = csv_files.parts(path, ["a"], [], 10)
     assert part.a.tolist() == [1.5, 2]
+
+
+def test_words_for_nothing_are_empty_among_decimal_commas(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b;c\n1,5;NA;NA\n NA;x;DE\n-;2,5;FR\n")
+    table = csv_files.read(path)
+    assert table.a.tolist()[0] == 1.5
+    assert table.a.isna().tolist() == [False, True, True]
+    assert table.b.tolist() == ["NA", "x", "2,5"]
+    assert table.c.tolist() == ["NA", "DE", "FR"]

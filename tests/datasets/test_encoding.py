@@ -53,6 +53,19 @@ def read(directory):
     return Encoding.from_files(artifacts.read_directory(directory, Encoding.FILES))
 
 
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (pd.Series(["[1, 2]"] * 15 + ["[1]"] + ["[1, 2]"] * 4), "has 1 numbers, the others have 2"),
+        (pd.Series([None] * 15 + [np.inf] + [1.0] * 4), "inf is not a finite number"),
+    ],
+)
+def test_the_row_of_a_cell_is_that_of_the_file_where_others_are_held_out(cells, told):
+    table = pd.DataFrame({"v": cells, "x": range(20)})
+    with pytest.raises(UserError, match=rf"^x\.csv: row 16, column 'v': {told}"):
+        encode(table, "x.csv", own.in_python, None, np.arange(20) >= 10)
+
+
 def test_a_table_of_numbers_alone_is_what_it_was():
     table = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [0.5, -1e300]})
     found = encoded(table)

@@ -359,10 +359,11 @@ def test_lists_without_numbers_and_holes_are_left_out():
     assert data.features.shape == (4, 1)
 
 
+@pytest.mark.parametrize("min_count", [1, 2])
 @pytest.mark.parametrize("cell", ['["ro\\ud800ck"]', "['ro\\udcffck']"])
-def test_half_of_a_character_in_a_list_of_tags_is_told_before_anything_is_written(cell):
+def test_half_of_a_character_in_a_list_of_tags_is_told_before_anything_is_written(cell, min_count):
     quoted = cell.replace('"', '""')
-    Path("x.csv").write_text(f'tempo,tags\n1,"{quoted}"\n2,"[]"\n')
-    data = own.load(own.Sources(Path("x.csv"), tags="tags"))
+    Path("x.csv").write_text(f'tempo,tags\n1,"{quoted}"\n2,"[""pop""]"\n3,"[""pop""]"\n')
+    data = own.load(own.Sources(Path("x.csv"), tags="tags", min_count=min_count))
     with pytest.raises(UserError, match=r"^x\.csv: label 'ro\\ud...ck' has half of a character"):
         check(data, "x.csv")

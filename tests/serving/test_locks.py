@@ -112,6 +112,8 @@ HOSTILE = {
     "an output without a hash": "stages: {a: {outs: [{path: x}]}}",
     "a hash that is none": "stages: {a: {outs: [{path: x, md5: ../../x}]}}",
     "a place outside": f"stages: {{a: {{outs: [{{path: ../beside, md5: '{MD5}'}}]}}}}",
+    "git's own": f"stages: {{a: {{outs: [{{path: .git, md5: '{MD5}'}}]}}}}",
+    "DVC's own": f"stages: {{a: {{outs: [{{path: .dvc/config, md5: '{MD5}'}}]}}}}",
     "a place at the root": f"stages: {{a: {{outs: [{{path: {{root}}, md5: '{MD5}'}}]}}}}",
     "the project itself": f"stages: {{a: {{outs: [{{path: ., md5: '{MD5}'}}]}}}}",
     "a name that no disk takes": f"stages: {{a: {{outs: [{{path: {'x' * 300}, md5: '{MD5}'}}]}}}}",

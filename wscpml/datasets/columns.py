@@ -24,13 +24,15 @@ ROLES: tuple[Role, ...] = get_args(Role)
 EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
 MOST_CATEGORIES = 40  # different values of a category; of more it is text
 DAYS = (
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %B %Y", "%B %d, %Y",
-    "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %B %Y",
+    "%B %d, %Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
 )  # fmt: skip
+SHORT = "%y"  # years of two digits
 HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 DATES = ("ISO8601", *(day + hour for hour in HOURS for day in DAYS))
 LISTED = r"\[\s*[-+\d.][-+\d.eE,\s]*\]"  # numbers as JSON, Python or NumPy write a list of them
-SIGNED = r"-?[€$£¥]?\s*-?\d[\d.,' ]*\s*[€$£¥%]?"  # a number with a currency, per cent, thousands
+NUMBER = r"(?:\d{1,3}(?:[.,' ]\d{3})+|\d+)(?:[.,]\d+)?"  # with thousands, or a decimal comma
+SIGNED = rf"-?[€$£¥]?\s*-?{NUMBER}\s*[€$£¥%]?"  # and with a currency or per cent
 NUMBERED = r"^(\D*[^\W\d])\s*\d+$"  # words and a number, such as `song 12`
 AS_SAID = "as you say"
 ONE_WORD = "is one word, another in nearly every row, as ids are"
@@ -92,8 +94,11 @@ def recognise(
 
 
 def missing(column: "pd.Series[Any]") -> "pd.Series[bool]":
-    """Where a column of numbers or dates has nothing, or a word for nothing."""
-    return column.isna() | column.isin(EMPTY)
+    """Where a column of numbers, dates or lists has nothing, blanks, or a word for nothing."""
+    if getattr(column.dtype, "kind", "O") in "biufmM":
+        return column.isna()
+    bare = column.map(lambda cell: cell.strip() if isinstance(cell, str) else None)
+    return column.isna() | bare.isin(("", *EMPTY))
 
 
 def as_text(cells: "pd.Series[Any]") -> "pd.Series[str]":
@@ -104,8 +109,9 @@ def as_text(cells: "pd.Series[Any]") -> "pd.Series[str]":
 
 
 def unlisted(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Cells with lists of numbers in place of the text of such a list."""
-    return column.map(_unlisted, na_action="ignore")
+    """Cells with lists of numbers in place of the text of such a list, and None for nothing."""
+    found = column.astype(object).map(_unlisted, na_action="ignore")
+    return found.where(~missing(column), None)
 
 
 def _unlisted(cell: Any) -> Any:
@@ -117,10 +123,15 @@ def _unlisted(cell: Any) -> Any:
         return cell
 
 
+def _is_list(cell: Any) -> bool:
+    return isinstance(_unlisted(cell), list)
+
+
 def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
     """Cells as points in time without a zone, NaT where they are none that is so written."""
     if getattr(column.dtype, "kind", "O") != "M":
-        column = as_text(column)
+        column = as_text(column).str.strip()
+        column = column.where(column.str.contains(r"\d"), "")  # not `now` and `today`
     codes, texts = pd.factorize(column)
     found = pd.to_datetime(pd.Series(texts), format=written, errors="coerce", utc=True)
     found = pd.concat([found.dt.tz_localize(None), pd.Series([pd.NaT])], ignore_index=True)
@@ -135,9 +146,10 @@ def _given(column: "pd.Series[Any]", role: Role, source: str, way_out: str) -> C
         return Column(name, "ignore", "is empty in every row")
     if role != "date":
         return Column(name, role)
-    written = _most_dates(column[~missing(column)]) or DATES[0]
+    look = _first_look(column[~missing(column)])
+    written = _most_dates(look) or DATES[0]
     _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
-    return Column(name, role, dates=written)
+    return Column(name, role, dates=written, odd=_odd_dates(look, written))
 
 
 def _recognised(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
@@ -203,16 +215,18 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
     filled = column[~empty].astype(str)
     different = pd.Series(filled.unique())
     look = different[:FIRST_LOOK]
-    if look.str.strip().str.fullmatch(LISTED).mean() >= 0.5:
+    if look.map(_is_list).mean() >= 0.5:
+        _refuse_odd(column, ~column.map(_is_list), source, "a list of numbers", way_out)
         return Column(name, "vector")
     if pd.to_numeric(look, errors="coerce").notna().mean() >= 0.5:
         wrong = pd.to_numeric(column, errors="coerce").isna()
         _refuse_odd(column, wrong, source, "a number", way_out)
         return Column(name, "number")
     written = _most_dates(look)
-    if written:
+    # 1.2.10 may be a version, so with short years all must be dates
+    if written and not (SHORT in written and parsed_dates(different, written).isna().any()):
         _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
-        return Column(name, "date", dates=written)
+        return Column(name, "date", dates=written, odd=_odd_dates(look, written))
     if len(different) == 1:
         return Column(name, "ignore", "is the same in every row")
     odd = ""
@@ -224,21 +238,43 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
     words = look.str.strip().str.contains(r"\s", regex=True).mean() >= 0.5
     if not words and len(different) > 0.9 * len(filled):
         return Column(name, "ignore", ONE_WORD, odd=odd)
-    before = look.str.extract(NUMBERED)[0]
+    before = different.str.extract(NUMBERED)[0]
     if (before == before[0]).all() and len(different) > 0.9 * len(filled):
         return Column(name, "ignore", f"is {before[0]!r} {ANOTHER}")
     return Column(name, "text", odd=odd)
 
 
-def _most_dates(cells: "pd.Series[Any]") -> str | None:
+def _first_look(cells: "pd.Series[Any]") -> "pd.Series[str]":
+    return pd.Series(as_text(cells).unique()[:FIRST_LOOK])
+
+
+def _most_dates(cells: "pd.Series[str]") -> str | None:
     """How most of these cells are written, if they are dates: the first way that fits the most."""
-    cells = pd.Series(as_text(cells).unique()[:FIRST_LOOK])
     if not cells.str.contains(r"\d").mean() >= 0.5:
         return None
     shares = {way: float(parsed_dates(cells, way).notna().mean()) for way in DATES}
     best = max(shares, key=lambda way: shares[way])
-    enough = 1.0 if "%y" in best else 0.5  # 1.2.10 may be a version
-    return best if shares[best] >= enough else None
+    return best if shares[best] >= 0.5 else None
+
+
+def _odd_dates(cells: "pd.Series[str]", written: str) -> str:
+    """What a person may not have meant by dates that are so written: the month, the century."""
+    dates = parsed_dates(cells, written)
+    for way in DATES:
+        other = parsed_dates(cells, way)
+        if (other.notna() >= dates.notna()).all() and (other != dates)[dates.notna()].any():
+            return (
+                f"is read as dates such as {date_like(written)}, and may be such as "
+                f"{date_like(way)}; write 2024-05-31 to be sure"
+            )
+    if SHORT in written:
+        return "has years of two digits, which are taken for 1969 to 2068; write four to be sure"
+    return ""
+
+
+def date_like(written: str) -> str:
+    """A date that is so written."""
+    return "2024-05-31" if written == DATES[0] else pd.Timestamp(2024, 5, 31).strftime(written)
 
 
 def _refuse_odd(

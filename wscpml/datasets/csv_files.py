@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow
 
+from wscpml.datasets.columns import EMPTY
 from wscpml.datasets.dataset import refuse_twice
 from wscpml.datasets.tables import not_utf_8
 from wscpml.errors import UserError
@@ -272,8 +273,13 @@ def _cast(column: Any, separator: str) -> Any:
             return cells.cast(kind)
         except pa.ArrowInvalid:
             continue
-    if separator == "," or compute.any(compute.match_substring(cells, ".")).as_py():
+    commas, points = (
+        compute.any(compute.match_substring(cells, mark)).as_py() for mark in (",", ".")
+    )
+    if separator == "," or points or not commas:
         return column
+    nothing = compute.is_in(cells, pa.array(("", *EMPTY)))
+    cells = compute.if_else(nothing, pa.scalar(None, pa.string()), cells)
     try:
         return compute.replace_substring(cells, ",", ".").cast(pa.float64())
     except pa.ArrowInvalid:

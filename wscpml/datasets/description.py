@@ -1,11 +1,16 @@
 """What was understood of a data set, in words."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy import sparse
 
 from wscpml.arrays import Array, Matrix, to_dense, values_at
 from wscpml.datasets.columns import missing
 from wscpml.datasets.dataset import Dataset, few
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_LABELS = 30  # that are listed
 
@@ -47,10 +52,15 @@ def columns(data: Dataset) -> list[dict[str, str | int]]:
             "name": each.name,
             "role": each.role,
             "how": each.why or encoders.get(each.name, "itself"),
-            "missing": 0 if data.raw is None else int(missing(data.raw[each.name]).sum()),
+            "missing": 0 if data.raw is None else _missing(data.raw[each.name], each.role),
         }
         for each in data.columns
     ]
+
+
+def _missing(column: "pd.Series[Any]", role: str) -> int:
+    """How many cells have nothing; in a text or a category a word for nothing is a word."""
+    return int((column.isna() if role in ("text", "category") else missing(column)).sum())
 
 
 def _column_lines(data: Dataset) -> list[str]:

@@ -22,11 +22,13 @@ import pandas as pd
 
 from wscpml.arrays import WEAKEST, Array, row_blocks
 from wscpml.datasets.columns import (
-    EMPTY,
+    DATES,
     Column,
     Role,
     all_numbers,
     as_text,
+    date_like,
+    missing,
     parsed_dates,
     recognise,
     unlisted,
@@ -51,20 +53,12 @@ PARTS = ("year", "month", "day", "weekday", "hour")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a table is from, for messages about its cells."""
-
-    source: str
-    first: int = 1  # number of its first row
-
-    def refuse(self, i: int, column: str, what: str) -> UserError:
-        """What to raise for a cell that cannot be taken."""
-        return UserError(f"{self.source}: row {self.first + i}, column {column!r}: {what}; {MEND}")
-
-
-@dataclass(frozen=True)
 class Encoder(ABC):
-    """How one column becomes numbers."""
+    """How one column becomes numbers.
+
+    The index of its cells are the numbers of their rows, and `source` is where they are from, for
+    messages about cells that cannot be taken.
+    """
 
     ROLE: ClassVar[str]
     ARRAYS: ClassVar[tuple[str, ...]] = ()  # which of the fields are arrays
@@ -73,7 +67,7 @@ class Encoder(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:
         """Learn from the cells of the training rows ``(n,)``."""
 
     @property
@@ -82,7 +76,7 @@ class Encoder(ABC):
         """What the features are called."""
 
     @abstractmethod
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:
         """Cells ``(n,)`` as float64 ``(n, d)``."""
 
     @property
@@ -101,9 +95,9 @@ class Numbers(Encoder):
     holes: bool
 
     @classmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:
         """Learn from the cells of the training rows."""
-        values = _numbers(cells, found.name, place)
+        values = _numbers(cells, source)
         (median,) = _medians(values[:, None])
         return cls(found.name, median, bool(np.isnan(values).any()))
 
@@ -112,9 +106,9 @@ class Numbers(Encoder):
         """What the features are called."""
         return [self.column] + [f"{self.column} missing"] * self.holes
 
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:
         """Cells as float64."""
-        return _filled(_numbers(cells, self.column, place)[:, None], [self.median], self.holes)
+        return _filled(_numbers(cells, source)[:, None], [self.median], self.holes)
 
     @property
     def how(self) -> str:
@@ -131,7 +125,7 @@ class Categories(Encoder):
     values: list[str]
 
     @classmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
         counts = as_text(cells).value_counts()
         return cls(found.name, sorted(counts.index[counts >= FEWEST_ROWS].tolist()))
@@ -141,7 +135,7 @@ class Categories(Encoder):
         """What the features are called."""
         return [f"{self.column}={value}" for value in self.values] + [f"{self.column} {OTHER}"]
 
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:  # noqa: ARG002
         """Cells as float64."""
         known, found = (pd.Index(each, dtype=object) for each in (self.values, as_text(cells)))
         return np.eye(len(self.values) + 1)[known.get_indexer(found)]  # -1, the unknown, is last
@@ -164,9 +158,9 @@ class Dates(Encoder):
     holes: bool
 
     @classmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:
         """Learn from the cells of the training rows."""
-        values = _date_parts(_dates(cells, found.name, found.dates, place))
+        values = _date_parts(_dates(cells, found.dates, source))
         known = ~np.isnan(values[:, 0])
         count = len(PARTS) - (not values[known, -1].any())
         medians = _medians(values[:, :count])
@@ -179,15 +173,16 @@ class Dates(Encoder):
             f"{self.column} missing"
         ] * self.holes
 
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:
         """Cells as float64."""
-        values = _date_parts(_dates(cells, self.column, self.written, place))
+        values = _date_parts(_dates(cells, self.written, source))
         return _filled(values[:, : len(self.parts)], self.medians, self.holes)
 
     @property
     def how(self) -> str:
         """What was made of the column, in words."""
-        written = "" if self.written == "ISO8601" else f" of dates such as {_like(self.written)}"
+        iso = self.written == DATES[0]
+        written = "" if iso else f" of dates such as {date_like(self.written)}"
         return f"{', '.join(self.parts)}{written}" + "; medians and a mark if missing" * self.holes
 
 
@@ -205,7 +200,7 @@ class Text(Encoder):
     directions: Array  # (g, r)
 
     @classmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:  # noqa: ARG003
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:  # noqa: ARG003
         """Learn from the cells of the training rows."""
         texts = as_text(cells.iloc[:: -(-len(cells) // MOST_ROWS)])
         words, groups = _vectorizer(MOST_WORDS), _group_vectorizer(MOST_GROUPS)
@@ -238,7 +233,7 @@ class Text(Encoder):
             f"{self.column} letters {k + 1}" for k in range(self.directions.shape[1])
         ]
 
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:  # noqa: ARG002
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:  # noqa: ARG002
         """Cells as float64."""
         texts = as_text(cells)
         words, groups = self._vectorizers
@@ -269,12 +264,12 @@ class Vectors(Encoder):
     holes: bool
 
     @classmethod
-    def fit(cls, found: Column, cells: "pd.Series[Any]", place: Place) -> Self:
+    def fit(cls, found: Column, cells: "pd.Series[Any]", source: str) -> Self:
         """Learn from the cells of the training rows."""
         cells = unlisted(cells)
         known = cells.notna().to_numpy()
         size = len(cells[known].iloc[0]) if known.any() else 0
-        values = _lists(cells, found.name, size, place)[known]
+        values = _lists(cells, size, source)[known]
         holes = size > 0 and not known.all()
         return cls(found.name, values.sum(axis=0) / max(len(values), 1), holes)
 
@@ -285,9 +280,9 @@ class Vectors(Encoder):
             f"{self.column} missing"
         ] * self.holes
 
-    def __call__(self, cells: "pd.Series[Any]", place: Place) -> Array:
+    def __call__(self, cells: "pd.Series[Any]", source: str) -> Array:
         """Cells as float64."""
-        values = _lists(unlisted(cells), self.column, len(self.means), place)
+        values = _lists(unlisted(cells), len(self.means), source)
         return _filled(values, self.means, self.holes)
 
     @property
@@ -335,12 +330,12 @@ class Encoding:
         `shown`, a bar tells how far it is.
         """
         refuse_missing(self.columns, list(map(str, table)), source)
-        table = table.set_axis(list(map(str, table)), axis=1)
+        table = _numbered(table, first)
         encoded = np.empty((len(table), len(self.names)))
         blocks = row_blocks(len(table), ROWS_AT_ONCE)  # words and letters of all take much more
         for rows in counted(blocks, "encoding rows", shown):
-            part, place = table.iloc[rows], Place(source, first + rows.start)
-            parts = [each(part[each.column], place) for each in self.encoders]
+            part = table.iloc[rows]
+            parts = [each(part[each.column], source) for each in self.encoders]
             np.concatenate(parts, axis=1, out=encoded[rows])
         return encoded
 
@@ -397,19 +392,19 @@ def encode(
     is a boolean ``(n,)``, all rows if it is None. If `shown`, bars tell how far it is.
     """
     refuse_twice(list(map(str, table)), "column", source)
-    table = table.set_axis(list(map(str, table)), axis=1)
+    table = _numbered(table, 1)
     if not given and all_numbers(table):
         matrix = numbers(table, source)
         if not np.isnan(matrix.sum()) or not np.isnan(matrix).any():
             names = list(map(str, table))
             return Encoded(matrix, names, [Column(name, "number") for name in names], None)
     found = recognise(table, given or {}, source, named)
-    place, rows = Place(source), slice(None) if train is None else train
+    rows = slice(None) if train is None else train
     encoders, columns = [], []
     with one_blas_thread():
         for column in counted(found, "columns", shown):
             if column.role != "ignore":
-                encoder = ENCODERS[column.role].fit(column, table[column.name][rows], place)
+                encoder = ENCODERS[column.role].fit(column, table[column.name][rows], source)
                 if encoder.names:
                     encoders.append(encoder)
                 else:
@@ -423,33 +418,38 @@ def encode(
     return Encoded(matrix, encoding.names, columns, encoding)
 
 
-def _numbers(cells: "pd.Series[Any]", name: str, place: Place) -> Array:
+def _numbered(table: pd.DataFrame, first: int) -> pd.DataFrame:
+    """A table whose columns are called by text, and its rows by their numbers."""
+    table = table.set_axis(list(map(str, table)), axis=1)
+    return table.set_axis(range(first, first + len(table)), axis=0)
+
+
+def _refusal(source: str, cells: "pd.Series[Any]", i: int, what: str) -> UserError:
+    """What to raise for a cell that cannot be taken."""
+    return UserError(f"{source}: row {cells.index[i]}, column {cells.name!r}: {what}; {MEND}")
+
+
+def _numbers(cells: "pd.Series[Any]", source: str) -> Array:
     """Cells as numbers ``(n,)``, NaN where there is nothing; infinite ones are refused."""
     if getattr(cells.dtype, "kind", "O") not in "biuf":
-        cells = cells.where(~cells.isin(EMPTY), None)
-    values = numbers(cells.to_frame(), place.source, place.first)[:, 0]
+        cells = cells.where(~missing(cells), None)
+    values = numbers(cells.to_frame(), source, cells.index)[:, 0]
     wrong = np.isinf(values)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise place.refuse(i, name, f"{values[i]} is not a finite number")
+        raise _refusal(source, cells, i, f"{values[i]} is not a finite number")
     return values
 
 
-def _dates(cells: "pd.Series[Any]", name: str, written: str, place: Place) -> "pd.Series[Any]":
+def _dates(cells: "pd.Series[Any]", written: str, source: str) -> "pd.Series[Any]":
     """Cells as points in time, NaT where there is nothing."""
     found = parsed_dates(cells, written)
-    wrong = (found.isna() & cells.notna() & ~cells.isin(EMPTY)).to_numpy()
+    wrong = (found.isna() & ~missing(cells)).to_numpy()
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise place.refuse(
-            i, name, f"{short(cells.iloc[i])} is not a date such as {_like(written)}"
-        )
+        told = f"{short(cells.iloc[i])} is not a date such as {date_like(written)}"
+        raise _refusal(source, cells, i, told)
     return found
-
-
-def _like(written: str) -> str:
-    """A date that is so written."""
-    return "2024-05-31" if written == "ISO8601" else pd.Timestamp(2024, 5, 31).strftime(written)
 
 
 def _date_parts(dates: "pd.Series[Any]") -> Array:
@@ -457,7 +457,7 @@ def _date_parts(dates: "pd.Series[Any]") -> Array:
     return np.column_stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts])
 
 
-def _lists(cells: "pd.Series[Any]", name: str, size: int, place: Place) -> Array:
+def _lists(cells: "pd.Series[Any]", size: int, source: str) -> Array:
     """Lists of numbers as ``(n, size)``, NaN where there is none."""
     values = np.full((len(cells), size), np.nan)
     for i, cell in enumerate(cells):
@@ -468,9 +468,10 @@ def _lists(cells: "pd.Series[Any]", name: str, size: int, place: Place) -> Array
         except (TypeError, ValueError):
             row = np.empty((0, 0))
         if row.ndim != 1 or not np.isfinite(row).all():
-            raise place.refuse(i, name, "is not a list of numbers")
+            raise _refusal(source, cells, i, "is not a list of numbers")
         if len(row) != size:
-            raise place.refuse(i, name, f"has {len(row)} numbers, the others have {size}")
+            told = f"has {len(row)} numbers, the others have {size}"
+            raise _refusal(source, cells, i, told)
         values[i] = row
     return values
 

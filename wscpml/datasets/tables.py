@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,15 @@ def short(cell: Any) -> str:
 
 
 def numbers(
-    table: pd.DataFrame, source: str, first: int = 1, way_out: str = "mend that value"
+    table: pd.DataFrame,
+    source: str,
+    rows: Sequence[int] | pd.Index | None = None,
+    way_out: str = "mend that value",
 ) -> Array:
     """A table as float64, NaN where it is empty; text is refused with its row and column.
 
-    `source`, the number of the `first` row and the `way_out` are for the message.
+    `source`, the numbers of the `rows`, 1, 2, ... if there are none, and the `way_out` are for the
+    message.
     """
     for name, kind in table.dtypes.items():
         if getattr(kind, "kind", "O") not in "biufO":
@@ -53,14 +58,15 @@ def numbers(
     try:
         return table.to_numpy(dtype=np.float64, na_value=np.nan)
     except OverflowError:
-        return numbers(table.map(_bounded), source, first, way_out)
+        return numbers(table.map(_bounded), source, rows, way_out)
     except (ValueError, TypeError):
         forced = table.apply(pd.to_numeric, errors="coerce")
         wrong = (forced.isna() & table.notna()).to_numpy()
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
+        row = i + 1 if rows is None else rows[i]
         raise UserError(
-            f"{source}: row {first + i}, column {table.columns[j]!r}: {short(table.iat[i, j])} is "
+            f"{source}: row {row}, column {table.columns[j]!r}: {short(table.iat[i, j])} is "
             f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)

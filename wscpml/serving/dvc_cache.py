@@ -17,9 +17,13 @@ LONGEST_NAME = 255  # bytes that file systems allow
 
 
 def _inside(path: str) -> str:
-    """A path below the one that it is told for: what is there may be removed or written."""
+    """A path below the one that it is told for: what is there may be removed or written.
+
+    So it is none of git's and DVC's own, either.
+    """
     parts = PurePosixPath(path).parts
-    if not parts or ".." in parts or PurePosixPath(path).is_absolute() or "\0" in path:
+    outside = {"..", ".git", ".dvc"} & set(parts) or PurePosixPath(path).is_absolute()
+    if not parts or outside or "\0" in path or Path(path).is_absolute() or Path(path).drive:
         raise ValueError(f"{path!r} is no path in it")
     if max(len(part.encode()) for part in parts) > LONGEST_NAME:
         raise ValueError(f"{path!r} is too long a name")

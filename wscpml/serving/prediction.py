@@ -36,7 +36,7 @@ def labels_column(model: Model) -> str:
 def _finite(features: pd.DataFrame, names: list[str], source: str, first: int) -> Array:
     """The named columns as float64; other columns are ignored, and nothing may be missing."""
     refuse_missing(names, list(map(str, features)), source)
-    X = numbers(features[names], source, first)
+    X = numbers(features[names], source, range(first, first + len(features)))
     wrong = ~np.isfinite(X)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
