@@ -580,6 +580,16 @@ def test_labels_mixed_of_minus_one_and_zero_are_refused():
         binary(np.array([[0], [-1], [1]]), "x")
 
 
+def sparse_and_dense(monkeypatch, given):
+    """What is read if labels are taken to be very many, and if not: all, and merged frequent ones."""
+    options = [given, given | {"merge_variants": True, "min_count": 3}]
+    dense = [load("features.csv", **each) for each in options]
+    monkeypatch.setattr(dataset, "LARGE", 100)
+    found = [load("features.csv", **each) for each in options]
+    assert all(sparse.issparse(each.candidates) for each in found)
+    return zip(found, dense, strict=True)
+
+
 def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
@@ -588,12 +598,7 @@ def test_a_data_set_of_very_many_labels_is_sparse_from_its_file_on(monkeypatch):
     table.to_csv("features.csv", index=False)
     table[["song"]].assign(tags=lists)[::-1].to_csv("labels.csv", index=False)
     given = {"candidates": "labels.csv", "id": "song", "tags": "tags"}
-    options = [given, given | {"merge_variants": True, "min_count": 3}]
-    plain = [load("features.csv", **each) for each in options]
-    monkeypatch.setattr(dataset, "LARGE", 100)
-    for each, same in zip(options, plain, strict=True):
-        found = load("features.csv", **each)
-        assert sparse.issparse(found.candidates)
+    for found, same in sparse_and_dense(monkeypatch, given):
         np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
         assert found.label_names == same.label_names
         assert check(found, "x") == check(same, "x")
@@ -643,13 +648,7 @@ def test_votes_of_very_many_labels_are_sparse_too(monkeypatch):
     ]
     columns = ["song", "label", "weight"]
     pd.DataFrame([*rows, *rows[:20]], columns=columns).to_csv("labels.csv", index=False)
-    given = {"candidates": "labels.csv", "id": "song"}
-    options = [given, given | {"merge_variants": True, "min_count": 3}]
-    plain = [load("features.csv", **each) for each in options]
-    monkeypatch.setattr(dataset, "LARGE", 100)
-    for each, same in zip(options, plain, strict=True):
-        found = load("features.csv", **each)
-        assert sparse.issparse(found.candidates)
+    for found, same in sparse_and_dense(monkeypatch, {"candidates": "labels.csv", "id": "song"}):
         assert sparse.issparse(found.votes)
         np.testing.assert_array_equal(found.votes.toarray(), same.votes)
         np.testing.assert_array_equal(found.candidates.toarray(), same.candidates)
