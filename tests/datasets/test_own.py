@@ -581,7 +581,7 @@ def test_labels_mixed_of_minus_one_and_zero_are_refused():
 
 
 def sparse_and_dense(monkeypatch, given):
-    """What is read if labels are taken to be very many, and if not: all, and merged frequent ones."""
+    """What is read if labels are very many, and if not: all of them, and merged frequent ones."""
     options = [given, given | {"merge_variants": True, "min_count": 3}]
     dense = [load("features.csv", **each) for each in options]
     monkeypatch.setattr(dataset, "LARGE", 100)

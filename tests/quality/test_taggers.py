@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from wscpml import label_confidence
 from wscpml.quality import given, judging, noise_model, taggers
@@ -51,6 +52,22 @@ def test_true_labels_that_go_together_in_pairs_tell_of_no_tagger():
     Y = np.hstack([one, other]).astype(float)
     P = np.full(Y.shape, 0.3)
     assert noise_model.learn_others(P, Y, np.arange(8), np.ones(8))[0] is not None
+    assert learned(P, Y) is None
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.3])
+@pytest.mark.parametrize("deviation", [0.8, 1.2, 2.0])
+def test_rows_that_truly_have_more_labels_tell_of_no_tagger(deviation, rate):
+    rng = np.random.default_rng(0)
+    n, q = 1500, 8
+    by_features = 2 * rng.normal(size=(n, q)) - 1.5
+    row = rng.normal(size=(n, 1))
+    truth = rng.random((n, q)) < expit(by_features + deviation * row)
+    Y = (truth | (rng.random((n, q)) < rate)).astype(float)
+    places, weights = np.polynomial.hermite_e.hermegauss(21)
+    p = sum(w * expit(by_features + deviation * x) for x, w in zip(places, weights, strict=True))
+    P = p / weights.sum() * (1 - rate) + rate
+    assert noise_model.dispersion(P, Y) > noise_model.ALONE
     assert learned(P, Y) is None
 
 

@@ -53,9 +53,8 @@ INTERVAL, DEVIATIONS = (0.05, 0.5, 0.95), 1.645  # 90 %
 WIDE, NEARLY_ALL = 0.6, 0.98  # an interval that says little; a label that every row has
 MOST_NAMED = 5  # labels in a warning
 UNEVEN = (
-    "rows differ in how many tags they have beyond what their features foretell, as where some are "
-    "tagged without care: their tags are believed less; if they truly have more, only a person can "
-    "say"
+    "rows differ in how many of their tags are wrong, as where some are tagged without care: tags "
+    "of a row with more than its features foretell are believed less"
 )
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 

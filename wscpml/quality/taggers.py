@@ -8,7 +8,10 @@ that have not seen the row, and R = Y - P,
 
 with one slope, by least squares. True labels that go together tell of each other as well, but each
 of some and against others: rates are taken to differ from row to row as far as the sum of all
-others alone tells what the other labels tell one by one (`noise_model.Others`).
+others alone tells what the other labels tell one by one (`noise_model.Others`). And some rows truly
+have more labels than their features tell: these they have of labels that are likely, as
+P_ij (1 - P_ij), and not of all labels that are false. Beside that the slope must be more than by
+chance.
 """
 
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ CHANCE = 10.0  # chi-square of a slope that may be by chance
 SOME, MOST = 0.1, 0.3  # share of what others tell from which, and up to which, rows count
 LEAST = 0.1  # of the mean rate that a row's is at least
 HIGHEST = 0.95  # rate of a row
+TINY = 1e-12
 PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 
 
@@ -72,19 +76,23 @@ def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Tagg
     is `heard` ``(q,)``.
     """
     ones, back = np.unique(first, return_inverse=True)
-    heard, sums = heard[ones], np.zeros(4)
+    heard, along, square, before, after = heard[ones], np.zeros(2), TINY * np.eye(2), 0.0, 0.0
     for rows in _blocks(P):
         p, y = P[rows][:, ones], Y[rows][:, ones]
         R, left = y - p, y - scores[rows][:, ones]
         x = (1 - p) * _of_others(R * heard) * heard
-        sums += [(each * heard).sum() for each in (x * R, x**2, R**2, left**2)]
-    along, size, before, after = sums
-    told = max(along, 0) ** 2 / max(size, 1e-12)
-    by_others = max(before - after, 1e-12)
-    weight = float(np.clip((told / by_others - SOME) / (MOST - SOME), 0, 1))
-    if not weight or told < CHANCE * before / (len(P) * max(heard.sum(), 1e-12)):
+        both = x, p * x
+        along += [(each * R * heard).sum() for each in both]
+        square += [[(one * other * heard).sum() for other in both] for one in both]
+        before, after = before + (R**2 * heard).sum(), after + (left**2 * heard).sum()
+    slope = along[0] / square[0, 0]
+    told = slope * along[0] / max(before - after, TINY)
+    weight = float(np.clip((told - SOME) / (MOST - SOME), 0, 1))
+    inverse, error = np.linalg.inv(square), before / (len(P) * max(heard.sum(), TINY))
+    of_noise = (inverse @ along)[0]
+    if not weight or of_noise < np.sqrt(CHANCE * error * inverse[0, 0]):
         return None
-    return Taggers(along / size, weight, ones, back, heard)
+    return Taggers(float(slope), weight, ones, back, heard)
 
 
 def _blocks(P: Array) -> list[slice]:
