@@ -30,6 +30,7 @@ from wscpml.quality.taggers import Taggers
 # nearly every row shows nothing, its rate least of all.
 ANGLES = np.linspace(0.02, np.arcsin(np.sqrt(0.95)), 64)
 RATES = np.sin(ANGLES) ** 2
+SOFT = 0.3  # of the share of rows that a label is given to: smaller predictions are nearly alike
 BINS = 40  # of rows, in which predictions are compared with candidates
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of other labels as evidence; or not at all
 COMPETE, FREE = 0.25, 0.5  # dispersion up to which labels compete, and from which they do not
@@ -359,10 +360,20 @@ class Curves:
         return self.value.max(axis=0) - self.value[0]
 
 
+def log_odds(S: Array, soft: Array) -> Array:
+    """Log odds of predictions ``(m,)`` or ``(n, q)``, which may also be below 0 or above 1.
+
+    What is near or beyond these ends keeps its order, as far as ``soft`` of each is small.
+    """
+    below, above = (value + np.sqrt(value**2 + 4 * soft**2) for value in (S, 1 - S))
+    return np.asarray(np.log(below / above))
+
+
 @dataclass(frozen=True)
 class Span:
-    """Where the scores of q labels lie, all ``(q,)``."""
+    """Where the log odds of the scores of q labels lie, all ``(q,)``."""
 
+    soft: Array
     mean: Array
     spread: Array
     low: Array  # in units of the spread, the least standard score
@@ -374,7 +385,7 @@ class Span:
         They are ``(n, q)``; or ``(m,)``, of pairs of the labels that are given.
         """
         of = slice(None) if label is None else label
-        standard = (scores - self.mean[of]) / self.spread[of]
+        standard = (log_odds(scores, self.soft[of]) - self.mean[of]) / self.spread[of]
         return (standard - self.low[of]) / self.width[of]
 
 
@@ -392,7 +403,7 @@ def binned(S: Array, Y: Array) -> Bins:
 
 
 def by_label(S: Array, Y: Array) -> tuple[Bins, Span]:
-    """The bins of standard scores, by S and Y ``(n, q)``, and the span of S, in parts."""
+    """The bins of standard log odds, by scores S of Y ``(n, q)``, and their span, in parts."""
     found = [
         _binned_and_spanned(S[:, labels], Y[:, labels])
         for labels in row_blocks(S.shape[1], max(1, PAIRS_AT_ONCE // len(S)))
@@ -403,10 +414,12 @@ def by_label(S: Array, Y: Array) -> tuple[Bins, Span]:
 
 
 def _binned_and_spanned(S: Array, Y: Array) -> tuple[Bins, tuple[Array, ...]]:
-    mean, spread = S.mean(axis=0), S.std(axis=0)
+    soft = SOFT * Y.mean(axis=0)
+    V = log_odds(S, soft)
+    mean, spread = V.mean(axis=0), V.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1)
-    Z = (S - mean) / spread
-    return binned(Z, Y), (mean, spread, Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9))
+    Z = (V - mean) / spread
+    return binned(Z, Y), (soft, mean, spread, Z.min(axis=0), np.maximum(np.ptp(Z, axis=0), 1e-9))
 
 
 def fit_curves(bins: Bins, prior: Prior, near: Curves | None = None) -> Curves:
