@@ -376,7 +376,7 @@ class Learned:
     tied: float
     lost: float = 0.0
     own_weight: float = 0.5  # of labels' own curves
-    again: "Calibration | None" = None  # of the second round; None: its predictions are chances
+    again: "Calibration | None" = None  # of the second round, where noise is seen
     predictors: list[Predictor | None] = field(default_factory=list)  # two where noise is seen
     others: list[Others | None] = field(default_factory=list)  # of labels, in each of the rounds
 
@@ -470,9 +470,9 @@ def _learn(
         P = _beside(opinion.unseen, first.all_true)
         heard = noise_model.heard(model.free, model.confused, k)
         others, again = noise_model.learn_others(P, first.targets, model.first, heard)
-        if len(sample) < len(every):
-            settled = calibrate(again[some], first.targets[some], weights)
-            learned = replace(learned, again=settled)
+        observed = first.targets  # what `true` is of: without rows' rates, votes and decisions
+        observed[row, label] = first.alone
+        learned = replace(learned, again=calibrate(again[some], observed[some], weights))
         learned.predictors.append(opinion.predictor)
         learned.others.append(others)
         found = _second_round(learned, first, again, row, label)
@@ -483,7 +483,8 @@ class _First(NamedTuple):
     """What is found of b rows first, and what is asked next."""
 
     found: _Round
-    true: Array  # (m,), the chance that the label of each candidate is true
+    alone: Array  # (m,), the confidence of each candidate, whatever its row, votes and decisions
+    true: Array  # (m,), the chance that its label is true
     absent_true: Array | None  # (b, c), and that those are which are no candidates
     all_true: Array | None  # (b, k), and that any is, where probabilities are given
     targets: Array  # (b, k)
@@ -503,18 +504,18 @@ def _first_round(
     """
     _, row, label = every.pairs(chosen)
     pairs = row, label
-    confidence, chance = learned.first(P[pairs], scores[pairs], label)
-    true = chance * confidence / (1 - learned.lost)
+    alone, chance = learned.first(P[pairs], scores[pairs], label)
+    true = chance * alone / (1 - learned.lost)
     all_true = None if every.given is None else learned.true(P, scores, None)
     targets = every.targets(chosen, P.shape[1])
-    confidence = learned.by_row(confidence, P, targets)
+    confidence = learned.by_row(alone, P, targets)
     absent = absent_true = None
     if not every.complete:
         absent, absent_true = _likeliest_absent(learned, every, chosen, P, scores)
         np.put_along_axis(targets, absent.label, absent.probability, axis=1)
     targets[pairs] = _voted(confidence, votes, label)
     found = _Round(confidence, chance, absent)
-    return _First(found, true, absent_true, all_true, every.settled(targets, chosen))
+    return _First(found, alone, true, absent_true, all_true, every.settled(targets, chosen))
 
 
 def _likeliest_absent(
@@ -552,8 +553,8 @@ def _second_round(
 
     They say ``(b, k)``.
     """
-    found, seen = first.found, learned.model.seen
-    chance = learned.again or np.asarray
+    found, seen, chance = first.found, learned.model.seen, learned.again
+    assert chance is not None
     step = seen * (chance(again[row, label]) - first.true) / 2
     absent = found.absent
     if absent is not None and first.absent_true is not None:

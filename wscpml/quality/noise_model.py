@@ -414,7 +414,7 @@ def by_label(S: Array, Y: Array) -> tuple[Bins, Span]:
 
 
 def _binned_and_spanned(S: Array, Y: Array) -> tuple[Bins, tuple[Array, ...]]:
-    soft = SOFT * Y.mean(axis=0)
+    soft = SOFT * np.maximum(Y.sum(axis=0), 1) / len(Y)
     V = log_odds(S, soft)
     mean, spread = V.mean(axis=0), V.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1)
