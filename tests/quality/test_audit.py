@@ -136,6 +136,13 @@ def test_the_page_says_which_noise_it_is_and_how_sure_that_is(example):
     assert [name for name, *_ in data_of(page)["tables"][1]["columns"]][5:7] == ["lower", "upper"]
 
 
+def test_where_every_tag_is_decided_there_is_nothing_to_compare_with_the_truth(example):
+    row, label = np.nonzero(example.candidates)
+    decided = Decided(row, label, np.ones(len(row), bool))
+    page = audit.render(replace(example, decided=decided, issues=example.issues.iloc[:0]))
+    assert "There is no tag to judge" in page
+
+
 def test_the_calibration_curve_compares_confidence_with_truth(example):
     curve = audit.calibration(example)
     chosen = example.candidates == 1
