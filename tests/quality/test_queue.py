@@ -147,6 +147,56 @@ def test_the_lottery_of_all_labels_serves_each_of_them(judged):
     assert sum(share.answers for share in of_labels.values()) == 300
 
 
+def of_tickets(answers):
+    """Decisions on candidates of one label, by tickets; None is left open."""
+    candidates = np.ones((len(answers), 1), np.uint8)
+    order = np.argsort(queue.tickets(*np.nonzero(candidates)), kind="stable")
+    answered = np.array([each is not None for each in answers])
+    row, true = order[answered], np.array(answers)[answered].astype(bool)
+    return candidates, Decided(row, np.zeros(len(row), int), true)
+
+
+@pytest.mark.parametrize("place", [0, 30, 80])
+def test_a_question_that_is_left_open_counts_as_right_below_and_as_wrong_above(place):
+    answers = [number % 4 > 0 for number in range(100)]
+    every = [
+        queue.wrong_share(*of_tickets([*answers[:place], each, *answers[place + 1 :]]))
+        for each in (True, None, False)
+    ]
+    right, left, wrong = every
+    assert (left.answers, left.open) == (99, 1)
+    assert (left.lower, left.upper) == (right.lower, wrong.upper)
+    candidates, decided = of_tickets([None, *answers])
+    assert "by 100 random answers (1 more are open)" in queue.told(candidates, decided, ["a"])[0]
+
+
+def test_more_than_a_tenth_left_open_is_not_stepped_over():
+    answers = [True] * 40 + [None] * 20 + [True] * 40
+    found = queue.wrong_share(*of_tickets(answers))
+    assert (found.answers, found.open) == (40, 0)
+    assert queue.wrong_share(*of_tickets([None] * 20 + [True] * 40)) is None
+
+
+def test_questions_that_were_not_asked_yet_are_not_taken_for_open_ones():
+    rng = np.random.default_rng(0)
+    by_worth = np.where(rng.random(900) < 0.1, True, None).tolist()  # answers on other grounds
+    found = queue.wrong_share(*of_tickets([True] * 100 + by_worth))
+    assert found.answers - 100 == found.open == 0
+
+
+def test_intervals_hold_what_is_true_also_where_some_leave_open_what_is_wrong():
+    inside = 0
+    for draw in range(40):
+        rng = np.random.default_rng(draw)
+        truth = rng.random(1000) < 0.7
+        tells = rng.random(1000) < np.where(truth, 1.0, 0.8)
+        answers = np.where(tells, truth, None)[:200].tolist() + [None] * 800
+        found = queue.wrong_share(*of_tickets(answers))
+        inside += found.lower <= 1 - truth.mean() <= found.upper
+        assert found.answers >= queue.FEWEST
+    assert inside >= 38
+
+
 @pytest.mark.parametrize("true", [True, False])
 def test_answers_of_one_kind_give_an_interval_that_ends_at_the_edge(true):
     candidates = np.ones((30, 1), np.uint8)

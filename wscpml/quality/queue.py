@@ -13,7 +13,9 @@ each in view of those before it. So they begin spread over labels and over confi
 
 Every fifth place is a lottery: the pair's ticket is made of its row and label alone, and the lowest
 tickets that are undecided are asked. So the candidates of the lowest tickets that are all decided
-are a random sample of all candidates, whatever else was asked, and whoever asked it.
+are a random sample of all candidates, whatever else was asked, and whoever asked it. A few of them
+may be open, which nobody could tell: they count as right for the lower bound of what is wrong, and
+as wrong for the upper one.
 """
 
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ CONSIDERED = 20_000  # candidates that are chosen from, the lowest tickets
 TIMES = 500  # that what answers teach is found out anew, at most
 LEVEL = 0.95  # of intervals
 FEWEST = 20  # random answers that an interval is told for
+MOST_OPEN = 0.1  # share of the lowest tickets that may have no answer
 
 
 class Queue(NamedTuple):
@@ -50,6 +53,7 @@ class WrongShare:
     """How many candidates are false, by the random part of the answers."""
 
     answers: int
+    open: int  # tickets among theirs that nobody has answered
     false: int
     lower: float  # with 95 %
     upper: float
@@ -191,17 +195,24 @@ def _by_lot(candidates: Matrix, decided: Decided) -> tuple[Array, Array]:
 
 
 def _share(answer: Array) -> WrongShare | None:
-    """What the answers before the first that is missing say."""
-    answers = int((np.append(answer, -1) < 0).argmax())
-    if answers < FEWEST:
+    """What the lowest tickets say, as many as make the narrowest interval where half are false.
+
+    How many that is depends on which are answered alone, and not on what the answers are.
+    """
+    drawn, missing = np.arange(1, len(answer) + 1), np.cumsum(answer < 0)
+    enough = (drawn - missing >= FEWEST) & (missing <= MOST_OPEN * drawn)
+    if not enough.any():
         return None
-    false = int((answer[:answers] == 0).sum())
-    tail = (1 - LEVEL) / 2
+    width = missing / drawn + 2 / np.sqrt(drawn)
+    size = 1 + int(np.where(enough, width, np.inf).argmin())
+    false, left = int((answer[:size] == 0).sum()), int(missing[size - 1])
+    most, tail = false + left, (1 - LEVEL) / 2
     return WrongShare(
-        answers,
+        size - left,
+        left,
         false,
-        float(beta.ppf(tail, false, answers - false + 1)) if false else 0.0,
-        float(beta.isf(tail, false + 1, answers - false)) if false < answers else 1.0,
+        float(beta.ppf(tail, false, size - false + 1)) if false else 0.0,
+        float(beta.isf(tail, most + 1, size - most)) if most < size else 1.0,
     )
 
 
@@ -211,7 +222,8 @@ def told(candidates: Matrix, decided: Decided, names: list[str]) -> list[str]:
     if share is None:
         return []
     every = wrong_shares(candidates, decided)
+    left = f" ({share.open} more are open)" if share.open else ""
     return [
-        f"{share.told()} of all tags are wrong, by {share.answers} random answers",
+        f"{share.told()} of all tags are wrong, by {share.answers} random answers{left}",
         *(f"{names[j]!r}: {each.told()} are wrong" for j, each in every.items()),
     ]
