@@ -180,7 +180,7 @@ class WSCPML(
             votes = checked_votes(votes, candidates, *self._names)
         if self._decisions:
             self._odd += remarks(self._decisions[0])
-            self._odd += queue.told(candidates, self.decided_, self.label_names_)
+            self._odd += queue.told(candidates, self.decided_, self.instances_, self.label_names_)
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose, self.checkpoint) as engine,
             steps(6, self.verbose) as progress,
@@ -323,12 +323,10 @@ class WSCPML(
             of wrong tags is estimated, else `worth`.
         """
         check_is_fitted(self, "judged_")
-        return queue.table(
-            queue.choose(self.judged_.label_confidence, self.candidates_, self.decided_, size),
-            self.judged_.label_confidence,
-            self.instances_,
-            self.label_names_,
-        )
+        names = self.instances_, self.label_names_
+        confidence, lottery = self.judged_.label_confidence, queue.Lottery(*names)
+        asked = queue.choose(confidence, self.candidates_, self.decided_, size, lottery)
+        return queue.table(asked, confidence, *names)
 
     def save(self, directory: str | Path) -> None:
         """Write the model to a directory, for `load`, `wscpml predict` and others; no pickle."""

@@ -80,6 +80,7 @@ class Session:
         self._new = 0  # decisions since judging last began
         self._judging, self._rounds, self._problem = False, 0, ""
         self._version: tuple[int, int] | None = None  # of the journal that was last read
+        self._lottery = queue.Lottery(items.ids, items.labels)
         self._ids = pd.Index(list(map(str, [*items.ids, *items.held_out])), dtype=object)
         decisions.append(journal, [])
         self._read()
@@ -221,6 +222,7 @@ class Session:
             self.items.candidates,
             self._decided,
             BATCH + len(waiting),
+            self._lottery,
         )
         grouped: dict[int, list[int]] = {}
         for row, label in zip(asked.row.tolist(), asked.label.tolist(), strict=True):
@@ -266,7 +268,7 @@ class Session:
         given = np.nonzero(self.items.candidates)
         self._judgement, self._tags = judgement, len(given[0])
         self._doubt = float((1 - values_at(judgement.label_confidence, *given)).sum())
-        self._wrong_share = queue.wrong_share(self.items.candidates, self._decided)
+        self._wrong_share = queue.wrong_share(self.items.candidates, self._decided, self._lottery)
         self._batch = []
 
     def _judge_if_due(self) -> None:
