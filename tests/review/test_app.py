@@ -208,13 +208,13 @@ def test_an_item_that_is_not_on_the_screen_cannot_be_decided(post, review):
     assert nothing_was_decided(review)
 
 
-def test_a_journal_that_cannot_be_written_is_told(post, review):
+def test_a_journal_that_is_gone_is_told(post, review):
     post("next")
     review.journal.unlink()
     review.journal.mkdir()
     answer = post("decide", row=0, label=0, true=True)
     assert answer.status == 500
-    assert "decisions.csv: cannot be written" in answer.json["problem"]
+    assert "decisions.csv: no such file of decisions" in answer.json["problem"]
 
 
 def test_a_picture_is_sent_if_it_is_under_the_root(send):
