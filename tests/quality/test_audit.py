@@ -92,6 +92,9 @@ def test_what_is_decided_is_counted_apart_and_never_found_by_us(example):
     page = audit.render(some)
     assert "A person has decided 2 tags: 1 to be right,\n1 to be wrong." in page
     assert "<b>2</b> decided" in page
+    asked = "no one who knows the truth was asked"
+    assert asked not in page
+    assert asked in audit.render(example)
     assert "decided" not in audit.render(example)
 
 

@@ -256,6 +256,13 @@ def test_a_port_in_use_is_told_in_a_line():
             app.listen(port)
 
 
+def test_a_port_that_another_review_will_answer_on_is_in_use():
+    with app.listen(0) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(UserError, match=f"port {port}: cannot be used"):
+            app.listen(port)
+
+
 def test_it_listens_on_this_machine_alone():
     with app.listen(0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"

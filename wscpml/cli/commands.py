@@ -248,6 +248,7 @@ def review(options: Namespace) -> None:
 def queue(options: Namespace) -> None:
     """Write the tags that a person should be asked about next, as decisions to fill in."""
     from wscpml import artifacts
+    from wscpml.quality.decisions import COLUMNS
 
     _refuse_overwriting({"-o": options.output}, _inputs(options))
     data, fitted, warnings = _fitted(options)
@@ -255,7 +256,7 @@ def queue(options: Namespace) -> None:
     if data.shown is not None:
         row = fitted.instances_.get_indexer(asked.instance.to_list())  # type: ignore[arg-type]
         for name in data.shown:
-            if name in asked:
+            if name in asked or name in COLUMNS:
                 raise UserError(f"--show {name}: is a column of our own table; rename yours")
             asked[name] = data.shown[name].to_numpy()[row]
     artifacts.write(options.output, asked)

@@ -402,6 +402,10 @@ def _breaks_off(line: bytes, before: bytes) -> bool:
     text = line.decode(errors="replace").removeprefix("\ufeff")
     if not before:
         return ",".join(COLUMNS).startswith(text) and not all(name in text for name in NEEDED)
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"  # if it is another, the reader tells
     header = before.partition(b"\n")[0].decode("utf-8-sig", "replace")
     separator = max(",;\t", key=header.count)
     names, cells = (next(csv.reader([each], delimiter=separator), []) for each in (header, text))
