@@ -82,6 +82,7 @@ class Reviewed:
         X = given.X[~self.test]
         self.rows = composition.represent(X, FeatureSettings(), np.random.default_rng(0))
         self.unseen = self.rows.feature_map(given.X[self.test])
+        self.lottery = queue.Lottery(*map(range, self.Y.shape))
         self.predict = first_kept(self.rows, self.Y)
         self.unanswered = judging.judge_by(self.predict, self.Y, Decided.nothing())
 
@@ -136,7 +137,7 @@ class Reviewed:
     ) -> tuple[Array, Array]:
         """Row and label of the next candidates."""
         if order in ("queue", "erring"):
-            return queue.choose(judged.label_confidence, self.Y, decided, more)[:2]
+            return queue.choose(judged.label_confidence, self.Y, decided, more, self.lottery)[:2]
         row, label = np.nonzero(decided.undecided(self.Y))
         if order == "random":
             first = self.rng.permutation(len(row))

@@ -37,7 +37,8 @@ def judge_labels(settings: Settings) -> None:
             before = judging.judge(rows, candidates, random.judging, **evidence)
     known = decided.added_to(candidates)
     names = artifacts.read("data/prepared/names.json")["labels"]
-    remarks = judged.noise.told(names) + queue.told(known, decided, names)
+    instances = inputs.instances("train")
+    remarks = judged.noise.told(names) + queue.told(candidates, decided, instances, names)
     noise: dict[str, Any] = judged.noise.summary() | {"remarks": remarks}
     if before:
         noise["agreement"] = decided.agreement(candidates, before.label_confidence)

@@ -260,6 +260,19 @@ def test_what_a_person_has_decided_is_certain_learned_and_never_an_issue(tables,
     assert printed.pseudo_labels_.loc[added] == 1
 
 
+def test_labels_that_a_person_adds_prove_nothing_of_the_tags(tables, fitted):
+    features, candidates, _ = tables
+    asked = fitted.queue(10_000).assign(decision=False)[["instance", "label", "decision"]]
+    row, label = np.nonzero(candidates.to_numpy() == 0)
+    added = pd.DataFrame(
+        {"instance": candidates.index[row], "label": candidates.columns[label], "decision": True}
+    )
+    found = WSCPML(random_state=0).fit(features, candidates, decisions=pd.concat([asked, added]))
+    (told,) = (line for line in found.remarks_ if "of all tags are wrong" in line)
+    assert told.startswith("between 99 and 100 % (95 %)")
+    assert told.endswith(f"by {len(asked)} random answers")
+
+
 def test_without_decisions_nothing_changes_and_false_ones_are_not_learned(tables, fitted, tmp_path):
     features, candidates, _ = tables
     (tmp_path / "none.csv").write_text("instance,label,decision\n")

@@ -156,9 +156,6 @@ class WSCPML(
         self.noise_rates_ = noise.table(self.label_names_, self.candidates_).set_index("label")
         self.noise_ = noise.summary()
         self.remarks_ = [*noise.told(self.label_names_), *self._odd]
-        if self._decisions:
-            self.remarks_ += remarks(self._decisions[0])
-            self.remarks_ += queue.told(self.candidates_, self.decided_, self.label_names_)
         self.label_confidence_, self.pseudo_labels_ = (
             self._named(values, self.instances_)
             for values in (self.judged_.label_confidence, self.pseudo_labels_)
@@ -181,6 +178,9 @@ class WSCPML(
             self._odd += odd(given, candidates)
         if votes is not None:
             votes = checked_votes(votes, candidates, *self._names)
+        if self._decisions:
+            self._odd += remarks(self._decisions[0])
+            self._odd += queue.told(candidates, self.decided_, self.instances_, self.label_names_)
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose, self.checkpoint) as engine,
             steps(6, self.verbose) as progress,
@@ -323,12 +323,10 @@ class WSCPML(
             of wrong tags is estimated, else `worth`.
         """
         check_is_fitted(self, "judged_")
-        return queue.table(
-            queue.choose(self.judged_.label_confidence, self.candidates_, self.decided_, size),
-            self.judged_.label_confidence,
-            self.instances_,
-            self.label_names_,
-        )
+        names = self.instances_, self.label_names_
+        confidence, lottery = self.judged_.label_confidence, queue.Lottery(*names)
+        asked = queue.choose(confidence, self.candidates_, self.decided_, size, lottery)
+        return queue.table(asked, confidence, *names)
 
     def save(self, directory: str | Path) -> None:
         """Write the model to a directory, for `load`, `wscpml predict` and others; no pickle."""

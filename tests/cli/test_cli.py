@@ -308,6 +308,15 @@ def test_items_are_shown_by_the_columns_that_people_know_them_by(capsys, songs):
     assert said == "emotions: is a named data set; --show is for files of your own"
 
 
+@pytest.mark.parametrize("name", ["note", "reviewer", "time", "chosen"])
+def test_a_queue_shows_no_column_that_is_called_like_one_of_its_own(songs, name):
+    table = pd.read_csv("songs.csv", dtype=str).assign(**{name: "mine"})
+    table.to_csv("songs.csv", index=False)
+    said = refusal("queue", *SONGS, *QUICK, "--show", name, "-o", "next.csv")
+    assert said == f"--show {name}: is a column of our own table; rename yours"
+    assert not Path("next.csv").exists()
+
+
 def test_what_a_person_has_decided_is_certain_and_no_issue_any_more(capsys, songs):
     X, candidates, _ = songs
     names = sorted(LABELS)

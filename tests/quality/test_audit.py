@@ -92,6 +92,9 @@ def test_what_is_decided_is_counted_apart_and_never_found_by_us(example):
     page = audit.render(some)
     assert "A person has decided 2 tags: 1 to be right,\n1 to be wrong." in page
     assert "<b>2</b> decided" in page
+    asked = "no one who knows the truth was asked"
+    assert asked not in page
+    assert asked in audit.render(example)
     assert "decided" not in audit.render(example)
 
 
@@ -134,6 +137,13 @@ def test_the_page_says_which_noise_it_is_and_how_sure_that_is(example):
     assert "&lt;b&gt;rock&lt;/b&gt;: can hardly be known." in page
     assert audit.by_label(noisy).lower.tolist() == [0.1] * 6
     assert [name for name, *_ in data_of(page)["tables"][1]["columns"]][5:7] == ["lower", "upper"]
+
+
+def test_where_every_tag_is_decided_there_is_nothing_to_compare_with_the_truth(example):
+    row, label = np.nonzero(example.candidates)
+    decided = Decided(row, label, np.ones(len(row), bool))
+    page = audit.render(replace(example, decided=decided, issues=example.issues.iloc[:0]))
+    assert "There is no tag to judge" in page
 
 
 def test_the_calibration_curve_compares_confidence_with_truth(example):

@@ -255,6 +255,24 @@ def test_a_journal_may_break_off_anywhere_in_its_last_line(tmp_path, header):
         assert len(decisions.read(path)) == 2 + complete
 
 
+@pytest.mark.parametrize("character", ["é", "€", "🎵"])
+def test_a_journal_may_break_off_within_a_character_of_a_note(tmp_path, character):
+    path, before = tmp_path / "x.csv", (HEADER + "a,rock,true,ann,,\n").encode()
+    last = f"b,jazz,false,ann,,{character}".encode()
+    for cut in range(1, len(character.encode())):
+        path.write_bytes(before + last[:-cut])
+        assert decisions.remarks(decisions.read(path)) == [BREAKS_OFF]
+        decisions.append(path, [{"instance": "c", "label": "rock", "decision": True}])
+        assert pairs(decisions.read(path)) == [("a", "rock", "true"), ("c", "rock", "true")]
+
+
+def test_a_last_line_that_is_no_text_is_told(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes((HEADER + "a,rock,true,ann,,").encode() + b"caf\xe9 noir")
+    with pytest.raises(UserError, match="UTF-8"):
+        decisions.read(path)
+
+
 def test_a_last_note_over_two_lines_is_whole(tmp_path):
     path = write(tmp_path / "x.csv", HEADER + 'a,rock,true,ann,,"one\ntwo"')
     assert decisions.read(path).note.tolist() == ["one\ntwo"]

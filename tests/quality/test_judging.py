@@ -330,6 +330,21 @@ def test_a_label_that_was_missing_and_is_decided_is_a_candidate_from_then_on(pad
     assert found[tuple(missing.T)].tolist() == [1, 1, 0]
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_labels_that_a_person_adds_do_not_lift_the_tags_that_were_there(padded, form):
+    truth, candidates, _ = padded
+    X = np.random.default_rng(1).normal(size=(600, 6))
+    row, label = (each[::12][:60] for each in np.nonzero(truth))
+    lacking = candidates.copy()
+    lacking[row, label] = 0
+    added = Decided(row, label, np.ones(len(row), bool))
+    before, after = (judged(X, form(lacking), decided=each) for each in (None, added))
+    there = np.nonzero(lacking)
+    lifted = after.label_confidence[there] - before.label_confidence[there]
+    assert abs(lifted.mean()) < 0.02
+    assert after.noise.weight == pytest.approx(before.noise.weight, abs=0.05)
+
+
 def test_no_decisions_give_what_no_argument_gives(padded):
     _, candidates, quality = padded
     X = np.random.default_rng(1).normal(size=(600, 6))

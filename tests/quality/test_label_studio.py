@@ -1,8 +1,10 @@
 """What people decide in Label Studio comes back, by the documented forms of its exports."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.quality.test_review import HOSTILE, judged_tags
@@ -171,8 +173,12 @@ def test_the_command_appends_what_is_new_and_what_is_decided_needs_no_task(
     main(["import-decisions", "export.json", "-o", "decisions.csv", "--json"])
     said = capsys.readouterr()
     assert json.loads(said.out) == {
-        "decisions": 3, "known_before": 3, "contradictions": 2, "output": "decisions.csv",
-    }  # fmt: skip
+        "decisions": 3,
+        "known_before": 3,
+        "taken_back": 0,
+        "contradictions": 2,
+        "output": "decisions.csv",
+    }
     assert "warning: decisions.csv: reviewers differ on 2 pairs" in said.err
     assert (tmp_path / "decisions.csv").read_text().startswith(first)
     table = decisions.read("decisions.csv")
@@ -180,6 +186,52 @@ def test_the_command_appends_what_is_new_and_what_is_decided_needs_no_task(
     np.testing.assert_array_equal(decided.true, [True] * 3)
     left = review.label_studio_tasks(judged_tags(decided), "wscpml 1")
     assert [task["data"]["instance"] for task in left] == ["7", "b"]
+
+
+def of_second_task(*annotations):
+    """An export in which the second task, on "7" with one tag, has these annotations."""
+    tasks = exported()
+    tasks[1]["annotations"] = list(annotations)
+    return tasks
+
+
+@pytest.mark.parametrize("form", [lambda tasks: tasks, in_short])
+def test_a_label_that_was_added_and_is_not_ticked_any_more_is_taken_back(
+    tmp_path, monkeypatch, capsys, form
+):
+    monkeypatch.chdir(tmp_path)
+    tag, other = HOSTILE[1], HOSTILE[0]
+    for choices, time in (([tag, other], LATER), ([tag], f"{LATER}x"), ([tag], f"{LATER}x")):
+        export = form(of_second_task(annotation(choices, time=time)))
+        Path("export.json").write_text(json.dumps(export))
+        main(["import-decisions", "export.json", "-o", "decisions.csv"])
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "decisions.csv: 2 decisions are new, 0 were there",
+        "decisions.csv: 1 decisions are new, 0 were there, 1 are taken back",
+        "decisions.csv: 0 decisions are new, 1 were there",
+    ]
+    assert words(decisions.last_words(decisions.read("decisions.csv"))) == [("7", tag, "true")]
+
+
+def test_only_what_the_same_reviewer_has_added_to_the_same_instance_is_taken_back():
+    tag, other = HOSTILE[1], HOSTILE[0]
+    said = [("7", other, "true", "2"), ("b", other, "true", "1"), ("7", "no", "false", "1")]
+    there = pd.DataFrame(said, columns=["instance", "label", "decision", "reviewer"])
+    export = of_second_task(
+        annotation([]), annotation([other], time=f"{LATER}x"), annotation([], time=f"{LATER}y")
+    )
+    found = review.news(
+        review.label_studio_decisions(export, "export.json"), decisions.checked(there, "there")
+    )
+    assert [(row["label"], row["decision"], row["time"][len(LATER) :]) for row in found] == [
+        (tag, "false", ""),
+        (tag, "false", "x"),
+        (other, "true", "x"),
+        (tag, "false", "y"),
+        (other, "", "y"),
+    ]
+    assert {(row["instance"], row["reviewer"]) for row in found} == {("7", "1")}
 
 
 @pytest.mark.parametrize("content", [None, b"[1, 2", b"\xff\xfe"])

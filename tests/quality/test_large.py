@@ -75,7 +75,9 @@ def test_sparse_and_dense_results_are_told_in_the_same_words():
         for each in (few, same)
     ]
     pd.testing.assert_frame_equal(*(review.judged_tags(*each) for each in parts))
-    asked = [queue.choose(each[3], each[2], few.decided, 50) for each in parts]
+    asked = [
+        queue.choose(each[3], each[2], few.decided, 50, queue.Lottery(*each[:2])) for each in parts
+    ]
     for one, other in zip(*asked, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -208,13 +208,13 @@ def test_an_item_that_is_not_on_the_screen_cannot_be_decided(post, review):
     assert nothing_was_decided(review)
 
 
-def test_a_journal_that_cannot_be_written_is_told(post, review):
+def test_a_journal_that_is_gone_is_told(post, review):
     post("next")
     review.journal.unlink()
     review.journal.mkdir()
     answer = post("decide", row=0, label=0, true=True)
     assert answer.status == 500
-    assert "decisions.csv: cannot be written" in answer.json["problem"]
+    assert "decisions.csv: no such file of decisions" in answer.json["problem"]
 
 
 def test_a_picture_is_sent_if_it_is_under_the_root(send):
@@ -252,6 +252,13 @@ def test_a_port_in_use_is_told_in_a_line():
         with pytest.raises(UserError, match=rf"port {port}: cannot be used \(Address already in"):
             app.listen(port)
     for port in (-1, 65536, "x"):
+        with pytest.raises(UserError, match=f"port {port}: cannot be used"):
+            app.listen(port)
+
+
+def test_a_port_that_another_review_will_answer_on_is_in_use():
+    with app.listen(0) as listening:
+        port = listening.getsockname()[1]
         with pytest.raises(UserError, match=f"port {port}: cannot be used"):
             app.listen(port)
 

@@ -52,6 +52,20 @@ def test_an_empty_cell_is_left_out_and_a_long_one_cut(tmp_path):
     assert items.cells(2, most=10)[0]["value"] == "xxxxxxxxxx…"
 
 
+def test_only_text_is_cut(tmp_path):
+    values = ["https://x.invalid/page", "https://x.invalid/a.png", "in/b.mp3"]
+    items = of_media(tmp_path, *values, allow_remote=True)
+    found = [items.cells(i, most=3)[0] for i in range(3)]
+    assert [cell["kind"] for cell in found] == ["link", "image", "audio"]
+    assert [cell["value"] for cell in found] == [*values[:2], "media/2/0"]
+
+
+@pytest.mark.parametrize("text", ["missing.png", "../secret.png", "we met at 7.wav", "out.png"])
+def test_what_ends_like_a_picture_or_sound_and_is_no_file_there_is_text(tmp_path, text):
+    (cell,) = of_media(tmp_path, text).cells(0)
+    assert (cell["kind"], cell["value"]) == ("text", text)
+
+
 def test_a_file_is_found_under_the_root(tmp_path):
     items = of_media(tmp_path, "a.PNG", "in/../in/b.mp3")
     assert items.file(0, 0) == (items.root / "a.PNG", "image/png")

@@ -20,11 +20,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 from tests.chromium import chromium, let_in
 from tests.conftest import ROOT
 from tests.quality.audits import HOSTILE
-from tests.review.reviews import LABELS, Review, some_items
+from tests.review.reviews import LABELS, Review, by_order, some_items
 from wscpml.cli import INTERRUPTED
 from wscpml.quality import decisions
 from wscpml.review import app
 from wscpml.review.session import LEASE
+from wscpml.review.view import Judgement
 
 PATIENCE, PAUSE = 20, 0.02  # seconds that are waited for something, and between two looks
 PIXEL = bytes.fromhex(  # a PNG of one pixel
@@ -66,6 +67,11 @@ class Page:
         for key in keys:
             self.one("body").send_keys(key)
             self.wait()
+
+    def press_focused(self, key):
+        """Press a key where the focus is."""
+        self.browser.switch_to.active_element.send_keys(key)
+        self.wait()
 
     def type(self, key, text):
         """Press a key that leads to a field, and fill that."""
@@ -182,6 +188,38 @@ def test_a_missing_tag_is_added_and_a_note_goes_with_a_decision(opened):
         page.type("a", "no such label")
         assert "no such label" in page.one("#problem").text
         assert len(words(page.review.journal)) == 1
+
+
+def test_a_tag_is_added_if_the_server_takes_it_and_the_chosen_one_stays_chosen(browser, tmp_path):
+    items = some_items()
+    likely = Judgement(by_order(items).label_confidence, lambda _: np.array([0, 0, 0, 0.3]))
+    review = Review(tmp_path, items, first=likely)
+    with served(review.session) as address:
+        page = Page(browser, address)
+        page.press(Keys.ARROW_UP)
+        assert page.pair() == ("song 0", LABELS[3])  # the last, which may be missing
+        sound = review.journal.read_bytes()
+        review.journal.write_bytes(sound + b"nobody,rock,true,,,\n")
+        page.type("a", "folk")
+        assert "nobody" in page.one("#problem").text
+        assert "folk" not in page.states()
+        assert page.one("#add").get_property("value") == "folk"
+        review.journal.write_bytes(sound)
+        page.type("a", "")
+        assert page.states()["folk"] == "kept"
+        assert page.pair() == ("song 0", LABELS[3])
+        assert page.one("#add").get_property("value") == ""
+    browser.get_log("browser")  # tells of the refusal
+
+
+def test_the_focus_stays_on_the_tag_that_is_asked(browser, opened):
+    with opened() as page:
+        page.one(".tag[aria-current]").click()
+        for expected in ("jazz", "jazz", "folk"):
+            page.press_focused("k")
+            assert page.pair()[1] == expected
+            assert browser.switch_to.active_element == page.one(".tag[aria-current]")
+        page.one("body").click()
 
 
 def test_the_arrows_choose_any_tag_and_why_it_is_doubted_is_told(opened):

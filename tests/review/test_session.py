@@ -158,6 +158,74 @@ def test_undo_takes_back_the_last_decision_and_returns_to_its_item(review):
     assert len(decisions.read(review.journal)) == 4  # nothing is ever rewritten
 
 
+@pytest.mark.parametrize("names", [("", ""), ("Anna", "Anna"), ("Anna", "Bo")])
+def test_undo_leaves_the_word_of_another_who_has_decided_since(review, names):
+    review.session.next("me")
+    review.session.decide("me", 0, 0, True, names[0])
+    review.clock.now += module.LEASE
+    assert review.session.next("another")["row"] == 0
+    review.session.decide("another", 0, 0, False, names[1])
+    with pytest.raises(Conflict, match="decided anew since"):
+        review.session.undo("me")
+    assert words(review) == [["song 0", "rock", "false"]]
+    assert review.session.undo("me") is None  # it is not tried again
+
+
+def test_undo_takes_the_item_off_the_screen_of_another(review):
+    review.session.next("me")
+    review.session.decide("me", 0, 0, True)
+    review.clock.now += module.LEASE
+    assert review.session.next("another")["row"] == 0
+    assert review.session.undo("me")["row"] == 0
+    with pytest.raises(Conflict, match="not on your screen any more"):
+        review.session.decide("another", 0, 1, True)
+
+
+def test_undo_after_a_change_of_mind_brings_the_word_before_back(review):
+    review.session.next("me")
+    review.session.decide("me", 0, 0, True, "Anna", "sure")
+    review.session.decide("me", 0, 0, False, "Anna", "not so sure")
+    review.session.undo("me")
+    (row,) = decisions.last_words(decisions.read(review.journal)).to_dict("records")
+    assert (row["decision"], row["reviewer"], row["note"]) == ("true", "Anna", "sure")
+    assert review.session.undo("me")["open"] == [0, 1]
+    assert words(review) == []
+    assert not decisions.remarks(decisions.read(review.journal))
+
+
+def test_undo_does_not_bring_back_what_another_had_overruled(review):
+    review.session.next("me")
+    review.session.decide("me", 0, 0, True, "Anna")
+    decisions.append(
+        review.journal,
+        [{"instance": "song 0", "label": "rock", "decision": False, "reviewer": "Bo"}],
+    )
+    review.session.decide("me", 0, 0, True, "Anna")
+    review.session.undo("me")
+    assert words(review) == [["song 0", "rock", "false"]]
+
+
+def test_a_decision_is_on_disk_once_or_told_as_failed(review, monkeypatch):
+    review.session.next("me")
+    sound = review.journal.read_bytes()
+    review.journal.write_bytes(sound + b"nobody,rock,true,,,\n")
+    with pytest.raises(UserError, match="nobody"):
+        review.session.decide("me", 0, 0, True)
+    assert review.journal.read_bytes() == sound + b"nobody,rock,true,,,\n"
+    review.journal.write_bytes(sound)
+    inner = decisions.append
+
+    def append(path, rows):
+        inner(path, rows)
+        inner(path, [{"instance": "nobody", "label": "rock", "decision": True}])
+
+    monkeypatch.setattr(decisions, "append", append)
+    review.session.decide("me", 0, 0, True)
+    assert decisions.read(review.journal).instance.tolist() == ["song 0", "nobody"]
+    with pytest.raises(UserError, match="nobody"):
+        review.session.next("me")
+
+
 def test_a_label_that_was_no_candidate_can_be_added_and_refused(review):
     item = review.session.next("me")
     assert [tag["name"] for tag in item["missing"]] == LABELS[2:]

@@ -88,6 +88,22 @@ def test_what_is_decided_is_not_counted_as_found_by_us(before, rows):
     assert measured["labels"]["decided_share"] == 3 / len(found)
 
 
+def test_labels_that_a_person_adds_prove_nothing_of_the_tags(before):
+    names, test = artifacts.read("data/prepared/names.json"), artifacts.read("data/split.npy")
+    candidates = artifacts.read_matrix("data", "candidates")
+    missing = [
+        (names["instances"][i], names["labels"][j])
+        for i, j in np.argwhere((candidates == 0) & ~test[:, None])
+    ]
+    added = pd.DataFrame(missing, columns=["instance", "label"]).assign(decision="true")
+    wrong = before[["instance", "label"]].assign(decision="false")
+    decide(pd.concat([wrong, added]))
+    run_all("judge_labels")
+    remarks = artifacts.read("models/wsc-pml/noise.json")["remarks"]
+    (told,) = (line for line in remarks if "of all tags are wrong" in line)
+    assert told.endswith(f"by {len(before)} random answers")
+
+
 def test_when_decisions_are_gone_so_is_every_trace_of_them(tiny_project, before, rows):
     clean = written()
     decide(rows)

@@ -248,6 +248,7 @@ def review(options: Namespace) -> None:
 def queue(options: Namespace) -> None:
     """Write the tags that a person should be asked about next, as decisions to fill in."""
     from wscpml import artifacts
+    from wscpml.quality.decisions import COLUMNS
 
     _refuse_overwriting({"-o": options.output}, _inputs(options))
     data, fitted, warnings = _fitted(options)
@@ -255,7 +256,7 @@ def queue(options: Namespace) -> None:
     if data.shown is not None:
         row = fitted.instances_.get_indexer(asked.instance.to_list())  # type: ignore[arg-type]
         for name in data.shown:
-            if name in asked:
+            if name in asked or name in COLUMNS:
                 raise UserError(f"--show {name}: is a column of our own table; rename yours")
             asked[name] = data.shown[name].to_numpy()[row]
     artifacts.write(options.output, asked)
@@ -298,30 +299,30 @@ def predict(options: Namespace) -> None:
 
 def import_decisions(options: Namespace) -> None:
     """Append what was decided in Label Studio to a table of decisions."""
-    import pandas as pd
-
     from wscpml.quality import decisions, review
 
     export = review.label_studio_export(options.export)
     said = review.label_studio_decisions(export, str(options.export))
     there = decisions.read(options.output) if options.output.exists() else decisions.empty()
-    told = ["instance", "label", "decision", "reviewer", "time"]
-    known = pd.MultiIndex.from_frame(said[told]).isin(pd.MultiIndex.from_frame(there[told]))
-    decisions.append(options.output, said[~known].to_dict("records"))
+    news = review.news(said, there)
+    decisions.append(options.output, news)
     whole = decisions.read(options.output)
     for remark in decisions.remarks(whole):
         print(readable(f"warning: {options.output}: {remark}"), file=sys.stderr)
+    taken_back = sum(row["decision"] == decisions.NONE for row in news)
+    new = len(news) - taken_back
     summary = {
-        "decisions": int((~known).sum()),
-        "known_before": int(known.sum()),
+        "decisions": new,
+        "known_before": len(said) - new,
+        "taken_back": taken_back,
         "contradictions": len(decisions.contradictions(whole).drop_duplicates(decisions.PAIR)),
         "output": str(options.output),
     }
     _tell(
         options,
         summary,
-        f"{options.output}: {summary['decisions']} decisions are new, {summary['known_before']} "
-        "were there",
+        f"{options.output}: {new} decisions are new, {len(said) - new} were there"
+        + (f", {taken_back} are taken back" if taken_back else ""),
     )
 
 

@@ -236,6 +236,8 @@ def calibration(audit: Audit) -> pd.DataFrame:
     tags = audit.tags
     assert tags.truth is not None
     chosen = tags.undecided & (tags.truth >= 0)
+    if not chosen.any():
+        return pd.DataFrame({"confidence": [], "right": []})
     right, said = calibration_curve(tags.truth[chosen], tags.confidence[chosen], n_bins=BINS)
     return pd.DataFrame({"confidence": said, "right": right})
 

@@ -82,11 +82,16 @@ class Decided:
         """Of each candidate, row by row: `true` or `false` if it is decided, else nothing."""
         return np.array([NONE, TRUE, FALSE], dtype=object)[self.codes(candidates)]
 
+    def on(self, candidates: Matrix) -> "Decided":
+        """What is decided of candidates ``(n, q)`` alone."""
+        chosen = values_at(candidates, self.row, self.label) == 1
+        return Decided(self.row[chosen], self.label[chosen], self.true[chosen])
+
     def agreement(self, candidates: Matrix, label_confidence: Matrix) -> float | None:
         """The share of the decided candidates that label confidences are on the right side of."""
-        chosen = values_at(candidates, self.row, self.label) == 1
-        ours = values_at(label_confidence, self.row, self.label) >= EVEN_ODDS
-        return float((ours == self.true)[chosen].mean()) if chosen.any() else None
+        of = self.on(candidates)
+        ours = values_at(label_confidence, of.row, of.label) >= EVEN_ODDS
+        return float((ours == of.true).mean()) if len(of.row) else None
 
     def table(self, instances: Sequence[Any], labels: Sequence[str]) -> pd.DataFrame:
         """The pairs by their names, a row each, and the decision."""
@@ -397,6 +402,10 @@ def _breaks_off(line: bytes, before: bytes) -> bool:
     text = line.decode(errors="replace").removeprefix("\ufeff")
     if not before:
         return ",".join(COLUMNS).startswith(text) and not all(name in text for name in NEEDED)
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"  # if it is another, the reader tells
     header = before.partition(b"\n")[0].decode("utf-8-sig", "replace")
     separator = max(",;\t", key=header.count)
     names, cells = (next(csv.reader([each], delimiter=separator), []) for each in (header, text))

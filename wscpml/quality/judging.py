@@ -173,7 +173,7 @@ def judge(
     label confidences are sparse too, and of the labels that are none the likeliest few of each row.
     """
     decided = decided or Decided.nothing()
-    candidates = decided.added_to(candidates)
+    answers, candidates = decided.on(candidates), decided.added_to(candidates)
     seed = int(rng.integers(2**31))
     live = can_be_judged(candidates)
     known = to_dense(candidates[rows.of_axes][:, live])
@@ -182,7 +182,7 @@ def judge(
     votes = None if votes is None else votes[:, live]
     inputs = rows.feature_map, rows.scaled, candidates, decided, theirs, complete, votes, seed
     engine = rows.engine.of("judging", *inputs)
-    return judge_by(ours, candidates, decided, theirs, complete, votes, rows, engine)
+    return judge_by(ours, candidates, decided, theirs, complete, votes, rows, engine, answers)
 
 
 def can_be_judged(candidates: Matrix) -> Array:
@@ -199,17 +199,20 @@ def judge_by(
     votes: Matrix | None = None,
     rows: TrainingRows | None = None,
     engine: Engine = ALONE,
+    answers: Decided | None = None,
 ) -> JudgedLabels:
     """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
     It takes targets ``(m, k)`` of some rows: all of them, or of very many the sample that the
     axes of the `rows` are of. It is asked once, and where noise is seen once more, for what the
     first round takes to be true, with what is decided as certain. The noise is found out without
-    decisions, which are of chosen candidates; then they set the confidences right. Predictions
-    ``(n, k)`` that are `given` join in as one of three predictors; their model cannot be asked
-    again, so the second time the first round speaks for it. Votes ``(n, k)`` count beside what the
-    features say: in what is predicted the second time, and in the end.
+    decisions, which are of chosen candidates; then `answers` set the confidences right, of itself
+    all that is decided: labels that a person has added are none, for they were chosen because they
+    are true. Predictions ``(n, k)`` that are `given` join in as one of three predictors; their
+    model cannot be asked again, so the second time the first round speaks for it. Votes ``(n, k)``
+    count beside what the features say: in what is predicted the second time, and in the end.
     """
+    answers = decided if answers is None else answers
     live = can_be_judged(candidates)
     if not len(live):
         return _nothing_known(candidates, decided, complete)
@@ -248,8 +251,12 @@ def judge_by(
     learned = replace(learned, predictors=[], others=[])
     give_back()
     ours = _voted(confidence[:], voted, known.indices)
-    right, apart = learning.set_right(ours, chance[:], known, every.answers, learned.model.seen)
-    judged = _over_all_labels(candidates, live, right, learned, decided, apart, voted is not None)
+    right, apart = learning.set_right(
+        ours, chance[:], known, answers.of_labels(live), learned.model.seen
+    )
+    judged = _over_all_labels(
+        candidates, live, right, learned, decided, answers, apart, voted is not None
+    )
     if into.absent is None:
         return judged
     missing, total = _all_missing(into.absent, candidates, live, learned.lost, decided)
@@ -877,6 +884,7 @@ def _over_all_labels(
     judged: Array,
     learned: Learned,
     decided: Decided,
+    answers: Decided,
     apart_by_answers: float,
     voted: bool,
 ) -> JudgedLabels:
@@ -884,7 +892,7 @@ def _over_all_labels(
     n, q = candidates.shape
     counts, model = label_counts(candidates), learned.model
     rest = np.setdiff1d(np.arange(q), live)
-    heeded = ["votes"] * voted + ["decisions"] * bool(len(decided.row))
+    heeded = ["votes"] * voted + ["decisions"] * bool(len(answers.row))
     found = sparse.csr_array(candidates, dtype=np.float64)
     found.sort_indices()
     lives = np.isin(found.indices, live)
@@ -898,7 +906,7 @@ def _over_all_labels(
     lower[live] = model.seen * low
     upper[live] = model.seen * high + 1 - model.seen
     chances[live] = model.chances
-    lower, upper = by_answers(rates, lower, upper, np.bincount(decided.label, minlength=q))
+    lower, upper = by_answers(rates, lower, upper, np.bincount(answers.label, minlength=q))
     noise = Noise(
         kind=model.kind(counts[live]),
         rates=rates,
@@ -908,7 +916,7 @@ def _over_all_labels(
         dispersion=model.dispersion,
         deviation=model.deviation(counts[live]),
         seen=model.seen,
-        weight=worth(model, counts[live], learned.tied, len(decided.row), apart_by_answers),
+        weight=worth(model, counts[live], learned.tied, len(answers.row), apart_by_answers),
         by_row=model.seen * model.taggers.weight if model.taggers else 0.0,
         warnings=_warnings(model, learned.tied, live, rest, counts, n, high - low, wrong, heeded),
     )

@@ -11,13 +11,18 @@ information k_i = c_i (1 - c_i) and makes the variance of every other smaller by
 which is worth k_j / 2 of it in the log likelihood of j. Answers are chosen one after the other,
 each in view of those before it. So they begin spread over labels and over confidences.
 
-Every fifth place is a lottery: the pair's ticket is made of its row and label alone, and the lowest
+Every fifth place is a lottery: the pair's ticket is made of the names of its instance and its label
+alone, so that it stays theirs whatever else is in the data, or in which order; and the lowest
 tickets that are undecided are asked. So the candidates of the lowest tickets that are all decided
-are a random sample of all candidates, whatever else was asked, and whoever asked it.
+are a random sample of all candidates, whatever else was asked, and whoever asked it. A few of them
+may be open, which nobody could tell: they count as right for the lower bound of what is wrong, and
+as wrong for the upper one.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,6 +40,7 @@ CONSIDERED = 20_000  # candidates that are chosen from, the lowest tickets
 TIMES = 500  # that what answers teach is found out anew, at most
 LEVEL = 0.95  # of intervals
 FEWEST = 20  # random answers that an interval is told for
+MOST_OPEN = 0.1  # share of the lowest tickets that may have no answer
 
 
 class Queue(NamedTuple):
@@ -45,11 +51,23 @@ class Queue(NamedTuple):
     random: Array  # (k,), bool: by lottery
 
 
+class Lottery:
+    """A ticket for every pair, made of the names of its instance and of its label."""
+
+    def __init__(self, instances: Iterable[Any], labels: Iterable[Any]) -> None:
+        self.of_row, self.of_label = _hashes(instances), _mixed(_hashes(labels))
+
+    def tickets(self, row: Array, label: Array) -> Array:
+        """A number of each pair ``(m,)``, as good as random."""
+        return _mixed(self.of_row[row] ^ self.of_label[label])
+
+
 @dataclass(frozen=True)
 class WrongShare:
     """How many candidates are false, by the random part of the answers."""
 
     answers: int
+    open: int  # tickets among theirs that nobody has answered
     false: int
     lower: float  # with 95 %
     upper: float
@@ -59,15 +77,17 @@ class WrongShare:
         return f"between {100 * self.lower:.0f} and {100 * self.upper:.0f} % (95 %)"
 
 
-def choose(label_confidence: Matrix, candidates: Matrix, decided: Decided, size: int) -> Queue:
+def choose(
+    label_confidence: Matrix, candidates: Matrix, decided: Decided, size: int, lottery: Lottery
+) -> Queue:
     """At most `size` undecided candidates that are worth an answer, the most worth first.
 
-    Takes label confidences and candidates, both ``(n, q)``.
+    Takes label confidences and candidates, both ``(n, q)``, and the lottery of their names.
     """
     row, label = np.nonzero(decided.undecided(candidates))
     size = min(size, len(row))
     confidence = values_at(label_confidence, row, label)
-    by_ticket = np.argsort(tickets(row, label), kind="stable")[: max(CONSIDERED, size)]
+    by_ticket = np.argsort(lottery.tickets(row, label), kind="stable")[: max(CONSIDERED, size)]
     drawn, rest = np.split(by_ticket, [size // RANDOM_EVERY])
     design = _Design(confidence, label, decided.label, candidates.shape[1])
     design.answer(drawn)
@@ -156,62 +176,77 @@ class _Design:
         return np.stack([np.bincount(label, each, self.q) for each in values.T], axis=1)
 
 
-def tickets(row: Array, label: Array) -> Array:
-    """A number of each pair, as good as random (the finaliser of splitmix64)."""
-    x = row.astype(np.uint64) << np.uint64(24) ^ label.astype(np.uint64)
+def _hashes(names: Iterable[Any]) -> Array:
+    """A number of each name, the same in every process."""
+    texts = (str(name).encode(errors="surrogatepass") for name in names)
+    return np.frombuffer(b"".join(blake2b(text, digest_size=8).digest() for text in texts), "<u8")
+
+
+def _mixed(x: Array) -> Array:
+    """Numbers whose every bit depends on every bit of others (the finaliser of splitmix64)."""
     with np.errstate(over="ignore"):
-        x = x * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return x ^ x >> np.uint64(31)
 
 
-def wrong_share(candidates: Matrix, decided: Decided) -> WrongShare | None:
+def wrong_share(candidates: Matrix, decided: Decided, lottery: Lottery) -> WrongShare | None:
     """The share of the candidates ``(n, q)`` that are false, by the random part of the answers.
 
     None where there are too few answers to tell.
     """
-    return _share(_by_lot(candidates, decided)[1])
+    return _share(_by_lot(candidates, decided, lottery)[1])
 
 
-def wrong_shares(candidates: Matrix, decided: Decided) -> dict[int, WrongShare]:
+def wrong_shares(candidates: Matrix, decided: Decided, lottery: Lottery) -> dict[int, WrongShare]:
     """The same of each label that has enough random answers, by its number."""
-    label, answer = _by_lot(candidates, decided)
+    label, answer = _by_lot(candidates, decided, lottery)
     enough = np.flatnonzero(np.bincount(decided.label) >= FEWEST)
     each = {j: _share(answer[label == j]) for j in enough.tolist()}
     return {j: share for j, share in each.items() if share is not None}
 
 
-def _by_lot(candidates: Matrix, decided: Decided) -> tuple[Array, Array]:
+def _by_lot(candidates: Matrix, decided: Decided, lottery: Lottery) -> tuple[Array, Array]:
     """Label of each candidate, and the answer on it, 1 or 0, or -1 if there is none, by tickets."""
     row, label = np.nonzero(candidates)
-    order = np.argsort(tickets(row, label), kind="stable")
+    order = np.argsort(lottery.tickets(row, label), kind="stable")
     answer = np.array([-1, 1, 0])[decided.codes(candidates)]
     return label[order], answer[order]
 
 
 def _share(answer: Array) -> WrongShare | None:
-    """What the answers before the first that is missing say."""
-    answers = int((np.append(answer, -1) < 0).argmax())
-    if answers < FEWEST:
+    """What the lowest tickets say, as many as make the narrowest interval where half are false.
+
+    How many that is depends on which are answered alone, and not on what the answers are.
+    """
+    drawn, missing = np.arange(1, len(answer) + 1), np.cumsum(answer < 0)
+    enough = (drawn - missing >= FEWEST) & (missing <= MOST_OPEN * drawn)
+    if not enough.any():
         return None
-    false = int((answer[:answers] == 0).sum())
-    tail = (1 - LEVEL) / 2
+    width = missing / drawn + 2 / np.sqrt(drawn)
+    size = 1 + int(np.where(enough, width, np.inf).argmin())
+    false, left = int((answer[:size] == 0).sum()), int(missing[size - 1])
+    most, tail = false + left, (1 - LEVEL) / 2
     return WrongShare(
-        answers,
+        size - left,
+        left,
         false,
-        float(beta.ppf(tail, false, answers - false + 1)) if false else 0.0,
-        float(beta.isf(tail, false + 1, answers - false)) if false < answers else 1.0,
+        float(beta.ppf(tail, false, size - false + 1)) if false else 0.0,
+        float(beta.isf(tail, most + 1, size - most)) if most < size else 1.0,
     )
 
 
-def told(candidates: Matrix, decided: Decided, names: list[str]) -> list[str]:
-    """What the random part of the answers proves, in words."""
-    share = wrong_share(candidates, decided)
+def told(
+    candidates: Matrix, decided: Decided, instances: Iterable[Any], names: list[str]
+) -> list[str]:
+    """What the random part of the answers proves, in words; instances and labels by their names."""
+    lottery = Lottery(instances, names)
+    share = wrong_share(candidates, decided, lottery)
     if share is None:
         return []
-    every = wrong_shares(candidates, decided)
+    every = wrong_shares(candidates, decided, lottery)
+    left = f" ({share.open} left open)" if share.open else ""
     return [
-        f"{share.told()} of all tags are wrong, by {share.answers} random answers",
+        f"{share.told()} of all tags are wrong, by {share.answers} random answers{left}",
         *(f"{names[j]!r}: {each.told()} are wrong" for j, each in every.items()),
     ]

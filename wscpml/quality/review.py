@@ -20,12 +20,13 @@ from wscpml.datasets.candidate_table import candidate_table
 from wscpml.datasets.media import medium
 from wscpml.errors import UserError
 from wscpml.limits import parsed_json, told_if_unreadable
-from wscpml.quality.decisions import COLUMNS, FALSE, TRUE, Decided, checked
+from wscpml.quality.decisions import COLUMNS, FALSE, NONE, TRUE, Decided, checked
 
 ROWS_AT_ONCE = 100_000  # instances in a part of a table of their candidates
 TASKS_AT_ONCE = 10_000  # of Label Studio
 SHOWN = "shown"  # and a number: what a task calls such a cell
 OBJECTS = {"image": "Image", "audio": "Audio", None: "Text"}  # of Label Studio
+ANNOTATION = ("instance", "reviewer", "time")  # what is the same in all decisions of one
 NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -194,6 +195,30 @@ def label_studio_decisions(export: Any, where: str) -> pd.DataFrame:
             ) from None
     found = pd.DataFrame(rows, columns=list(COLUMNS))
     return checked(found.sort_values("time", kind="stable"), where)
+
+
+def news(said: pd.DataFrame, there: pd.DataFrame) -> list[dict[Any, Any]]:
+    """The decisions from Label Studio, oldest first, that a table does not have yet.
+
+    A label that a reviewer has added, and that a later annotation of the same instance has neither
+    chosen nor among its tags, is taken back: by an empty decision behind those of the annotation.
+    """
+    told = list(COLUMNS[:-1])
+    known = pd.MultiIndex.from_frame(said[told]).isin(pd.MultiIndex.from_frame(there[told]))
+    of_each: dict[tuple[Any, Any], dict[Any, Any]] = {}  # the words of a reviewer on an instance
+    for row in there.itertuples():
+        of_each.setdefault((row.instance, row.reviewer), {})[row.label] = row.decision
+    found: list[dict[Any, Any]] = []
+    rows = zip(said.to_dict("records"), known.tolist(), strict=True)
+    for _, each in groupby(rows, key=lambda row: [row[0][name] for name in ANNOTATION]):
+        annotation = list(each)
+        words = {row["label"]: row["decision"] for row, _ in annotation}
+        if new := [row for row, is_known in annotation if not is_known]:
+            before = of_each.setdefault((new[0]["instance"], new[0]["reviewer"]), {})
+            gone = [name for name in before if before[name] == TRUE and name not in words]
+            found += [*new, *(new[0] | {"label": name, "decision": NONE} for name in gone)]
+            before |= words | dict.fromkeys(gone, NONE)
+    return found
 
 
 def _said_of_task(task: dict[str, Any]) -> list[dict[str, str]]:

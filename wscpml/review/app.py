@@ -137,6 +137,7 @@ def listen(port: int | str) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((LOOPBACK, int(port)))
+        found.listen()  # until then another server may bind the same port
     except (OSError, OverflowError, ValueError) as error:
         found.close()
         reason = getattr(error, "strerror", None) or error
@@ -160,7 +161,6 @@ def server(
         lifespan="off",
         ws="none",
     )
-    listening.listen()
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{token}/"
 
 

@@ -49,26 +49,18 @@ class Items:
                 continue
             if kind in ("image", "audio") and not is_address(text):
                 value = f"media/{row}/{c}"
-            elif len(text) > most:
+            elif kind == "text" and len(text) > most:
                 value = f"{text[:most]}…"
             found.append({"column": str(column), "kind": kind, "value": value})
         return found
 
     def file(self, row: int, column: int) -> tuple[Path, str] | None:
         """The picture or sound that a cell names and its media type, if it is under the root."""
-        if self.root is None or self.shown is None or row >= len(self.shown):
-            return None
-        if column >= len(self.shown.columns):
+        if self.shown is None or row >= len(self.shown) or column >= len(self.shown.columns):
             return None
         text = self._text(row, column)
-        if self._kind(text) not in ("image", "audio") or is_address(text):
-            return None
-        try:
-            path = (self.root / text).resolve(strict=True)
-            inside = path.is_relative_to(self.root.resolve()) and path.is_file()
-        except (OSError, ValueError, RuntimeError):  # not there, no name, links in a circle
-            return None
-        return (path, (PICTURES | SOUNDS)[ending(text)]) if inside else None
+        path = self._under_root(text)
+        return (path, (PICTURES | SOUNDS)[ending(text)]) if path and medium(text) else None
 
     def telling(self, row: int) -> list[tuple[str, str]]:
         """Names and values of the features that are farthest from those of most items."""
@@ -105,4 +97,15 @@ class Items:
         found = medium(text)
         if is_address(text):
             return found if found and self.allow_remote else "link"
-        return found if found and self.root else "text"
+        return found if found and self._under_root(text) else "text"
+
+    def _under_root(self, text: str) -> Path | None:
+        """The file under the root that a text names, if it is there."""
+        if self.root is None or is_address(text):
+            return None
+        try:
+            path = (self.root / text).resolve(strict=True)
+            inside = path.is_relative_to(self.root.resolve()) and path.is_file()
+        except (OSError, ValueError, RuntimeError):  # not there, no name, links in a circle
+            return None
+        return path if inside else None

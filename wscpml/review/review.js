@@ -133,8 +133,10 @@
   function choose(place) {
     at = place;
     const every = rows();
+    const focused = byId("tags").contains(document.activeElement) || byId("missing").contains(document.activeElement);
     byId("tags").replaceChildren(...item.tags.map((tag, i) => line(tag, i)));
     byId("missing").replaceChildren(...item.missing.map((tag, i) => line(tag, i + item.tags.length)));
+    if (focused) document.querySelector(".tag[aria-current]").focus();
     byId("missing-title").hidden = !item.missing.length;
     const tag = every[at];
     const name = make("bdi", {}, tag.name);
@@ -180,12 +182,14 @@
     const [reviewer, note] = [byId("reviewer").value.trim(), byId("note").value.trim()];
     const told = await ask("decide", { row: item.row, label: tag.label, true: isRight, reviewer, note });
     tag.word = { true: isRight, reviewer, note };
+    const chosen = rows()[at].label;
+    if (!rows().includes(tag)) item.tags.push(tag);
     byId("note").value = "";
     const asked = open.includes(tag.label);
     if (asked) await goOn(tag.label, told);
     else {
       showProgress(told.progress);
-      choose(at);
+      choose(rows().findIndex((each) => each.label === chosen));
     }
   }
 
@@ -208,10 +212,8 @@
     if (label < 0) return complain(`There is no label “${name}”: choose one of the list.`);
     const known = rows().find((tag) => tag.label === label);
     const tag = known ?? { label, name, given: false, chance: 1, word: null, with: [], without: [] };
+    await decide(tag, true);
     byId("add").value = "";
-    byId("add").blur();
-    if (!known) item.tags.push(tag);
-    return decide(tag, true);
   }
 
   const ACTIONS = {

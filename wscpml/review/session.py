@@ -9,10 +9,11 @@ append to the same file.
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,17 @@ class Conflict(UserError):
     """A decision on an item that is not on that screen any more."""
 
 
+class _Done(NamedTuple):
+    """A decision that was written for a browser."""
+
+    row: int
+    asked: list[int]  # labels of that row
+    label: int
+    time: str  # by which it is known again
+    reviewer: str
+    before: dict[str, Any] | None  # the reviewer's own word that counted until then
+
+
 @dataclass
 class _Screen:
     """What one browser is at."""
@@ -45,7 +57,7 @@ class _Screen:
     asked: list[int] = field(default_factory=list)  # labels of that row
     seen: float = 0.0  # when it was last heard of
     skipped: set[Pair] = field(default_factory=set)
-    done: list[tuple[int, list[int], int, str]] = field(default_factory=list)  # what undo takes
+    done: list["_Done"] = field(default_factory=list)  # what undo takes
     times: list[float] = field(default_factory=list)  # of the last decisions
 
 
@@ -80,6 +92,7 @@ class Session:
         self._new = 0  # decisions since judging last began
         self._judging, self._rounds, self._problem = False, 0, ""
         self._version: tuple[int, int] | None = None  # of the journal that was last read
+        self._lottery = queue.Lottery(items.ids, items.labels)
         self._ids = pd.Index(list(map(str, [*items.ids, *items.held_out])), dtype=object)
         decisions.append(journal, [])
         self._read()
@@ -100,10 +113,7 @@ class Session:
                 if found is None:
                     self._fill()
                     found = self._first(me)
-                me.row, me.asked = found or (None, [])
-                for other in self._screens.values():
-                    if other is not me and other.row == me.row:
-                        other.row = None
+                self._show(me, *(found or (None, [])))
             view = self._view(me)
         return describe(self.items, view) if view else None
 
@@ -114,9 +124,11 @@ class Session:
         with self._lock:
             me = self._screen(browser)
             self._check(me, row, label)
-            reviewer = reviewer[:MOST_WORDS]
-            self._append(row, label, true, reviewer, note[:MOST_WORDS])
-            me.done.append((row, me.asked, label, reviewer))
+            self._read()
+            before, reviewer = self._words.get((row, label)), reviewer[:MOST_WORDS]
+            own = before if before and before["reviewer"] == reviewer else None
+            time = self._append(row, label, true, reviewer, note[:MOST_WORDS])
+            me.done.append(_Done(row, me.asked, label, time, reviewer, own))
             me.times = [*me.times, self._clock()][-LATELY:]
             self._judge_if_due()
 
@@ -128,15 +140,27 @@ class Session:
             me.skipped.add((row, label))
 
     def undo(self, browser: str) -> dict[str, Any] | None:
-        """Take back this browser's last decision, and return to its item; None if there is none."""
+        """Take back this browser's last decision, and return to its item; None if there is none.
+
+        What its reviewer had said of the pair before counts again. Where others have spoken since,
+        it stays as it is.
+        """
         with self._lock:
             me = self._screen(browser)
             if not me.done:
                 return None
-            row, asked, label, reviewer = me.done[-1]
-            self._append(row, label, None, reviewer)
+            self._read()
+            row, asked, label, time, reviewer, before = me.done[-1]
+            last = self._words.get((row, label))
+            if not last or last["time"] != time:
+                me.done.pop()
+                raise Conflict("this was decided anew since, so that it cannot be undone")
+            if before:
+                self._append(row, label, **before)
+            else:
+                self._append(row, label, None, reviewer)
             me.done.pop()
-            me.row, me.asked = row, [label, *(j for j in asked if j != label)]
+            self._show(me, row, [label, *(j for j in asked if j != label)])
             me.skipped.discard((row, label))
             me.times = me.times[:-1]
             self._judge_if_due()
@@ -183,6 +207,13 @@ class Session:
     def _is_there(self, screen: _Screen) -> bool:
         return self._clock() - screen.seen < LEASE
 
+    def _show(self, me: _Screen, row: int | None, asked: list[int]) -> None:
+        """Put an item on a screen, and off all others."""
+        for other in self._screens.values():
+            if other.row == row:
+                other.row = None
+        me.row, me.asked = row, asked
+
     def _check(self, me: _Screen, row: int, label: int) -> None:
         if me.row != row:
             raise Conflict("this item is not on your screen any more; here is the next")
@@ -221,6 +252,7 @@ class Session:
             self.items.candidates,
             self._decided,
             BATCH + len(waiting),
+            self._lottery,
         )
         grouped: dict[int, list[int]] = {}
         for row, label in zip(asked.row.tolist(), asked.label.tolist(), strict=True):
@@ -228,19 +260,29 @@ class Session:
         self._batch = list(grouped.items())
 
     def _append(
-        self, row: int, label: int, true: bool | None, reviewer: str, note: str = ""
-    ) -> None:
+        self,
+        row: int,
+        label: int,
+        true: bool | None,
+        reviewer: str,
+        note: str = "",
+        time: str | None = None,
+    ) -> str:
+        """Put a word on disk, of now or of a time; returns that. Call it when all was read."""
+        time = time or datetime.now(UTC).isoformat(timespec="microseconds")
         word = {
             "instance": self.items.ids[row],
             "label": self.items.labels[label],
             "decision": true,
             "reviewer": reviewer,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "time": time,
             "note": note,
         }
         decisions.append(self.journal, [word])
         self._new += 1
-        self._read()
+        with suppress(UserError):  # it is on disk; what others broke since is told by the next read
+            self._read()
+        return time
 
     def _read(self) -> None:
         """Take notice of what the journal says, by whoever wrote it."""
@@ -252,7 +294,11 @@ class Session:
         every = decisions.decided(words, self._ids, self.items.labels, str(self.journal))
         of = every.of_rows(np.arange(len(self._ids)) < len(self.items.ids))
         said = {
-            (each.instance, each.label): {"reviewer": each.reviewer, "note": each.note}
+            (each.instance, each.label): {
+                "reviewer": each.reviewer,
+                "note": each.note,
+                "time": each.time,
+            }
             for each in words.itertuples()
         }
         self._words = {
@@ -266,7 +312,7 @@ class Session:
         given = np.nonzero(self.items.candidates)
         self._judgement, self._tags = judgement, len(given[0])
         self._doubt = float((1 - values_at(judgement.label_confidence, *given)).sum())
-        self._wrong_share = queue.wrong_share(self.items.candidates, self._decided)
+        self._wrong_share = queue.wrong_share(self.items.candidates, self._decided, self._lottery)
         self._batch = []
 
     def _judge_if_due(self) -> None:
