@@ -5,7 +5,10 @@ own labels: P. A false label j is a candidate with chance rho_j, so over rows wi
 
     P(candidate | s) = rho_j + (1 - rho_j) sigmoid(a_j + b_j s),
 
-and the floor that this curve has where s is low is what shows rho_j. Each label's floor is judged
+and the floor that this curve has where s is low is what shows rho_j. The scores are log odds of
+predictions, in which a rare label, too, comes out of its floor in a straight line; as numbers they
+would bend, and the bend be taken for noise that is not there, or the floor for truth. Each label's
+floor is judged
 together with all others' (`believed`): labels share a rate as far as the data say, so that "one
 chance for all labels" and "one per label" are the ends of one prior. Rates may rise with the share
 of rows that a label is given to, which false candidates add to. Where labels compete for places
