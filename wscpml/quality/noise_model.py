@@ -7,13 +7,12 @@ own labels: P. A false label j is a candidate with chance rho_j, so over rows wi
 
 and the floor that this curve has where s is low is what shows rho_j. The scores are log odds of
 predictions, in which a rare label, too, comes out of its floor in a straight line; as numbers they
-would bend, and the bend be taken for noise that is not there, or the floor for truth. Each label's
-floor is judged
-together with all others' (`believed`): labels share a rate as far as the data say, so that "one
-chance for all labels" and "one per label" are the ends of one prior. Rates may rise with the share
-of rows that a label is given to, which false candidates add to. Where labels compete for places
-(rows padded to a count) there is one rate. Where no label shows a floor, nothing is known of the
-noise (`seen_noise`).
+would bend, and the floor be taken for the foot of the bend. Each label's floor is judged together
+with all others' (`believed`): labels share a rate as far as the data say, so that "one chance for
+all labels" and "one per label" are the ends of one prior. Rates may rise with the share of rows
+that a label is given to, which false candidates add to. Where labels compete for places (rows
+padded to a count) there is one rate. Where no label shows a floor, nothing is known of the noise
+(`seen_noise`).
 
 Arrays are of n rows, q labels, G rates and B bins of rows.
 """
