@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from wscpml import blocks
 from wscpml.algorithm import composition, features
 from wscpml.algorithm.clustering import Clustering
-from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, compact, nearly_empty
 from wscpml.blocks import Engine
 from wscpml.datasets import tags
 from wscpml.datasets.columns import Role, all_numbers
@@ -141,6 +141,21 @@ class WSCPML(
         check_estimator(self)
         y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
         X = self._fit_encoding(X)
+        self._compacts = self.encoding_ is None
+        return self._fit_prepared(X, y, decisions, probabilities, votes)
+
+    def fit_compact(
+        self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None, votes: Any = None
+    ) -> Self:
+        """The same for `Dataset.compact_features`, which are numbers, and sparse or dense for good.
+
+        Labels are a table of 0 and 1.
+        """
+        check_estimator(self)
+        self.encoding_, self._odd, self._compacts = None, [], False
+        return self._fit_prepared(X, y, decisions, probabilities, votes)
+
+    def _fit_prepared(self, X: Any, y: Any, decisions: Any, probabilities: Any, votes: Any) -> Self:
         named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
         self._tables = isinstance(y, pd.DataFrame)
         self._names = (
@@ -181,6 +196,8 @@ class WSCPML(
             self._odd += odd(given, candidates)
         if votes is not None:
             votes = checked_votes(votes, candidates, *self._names)
+        if self._compacts and nearly_empty(X) != sparse.issparse(X):
+            X = compact(X)
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose, self.checkpoint) as engine,
             steps(6, self.verbose) as progress,

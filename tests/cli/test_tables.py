@@ -84,8 +84,8 @@ def cleaned(sample):
 
 
 def test_one_fit_gives_all_outputs(sample, monkeypatch, capsys):
-    fits, fit = [], WSCPML.fit
-    monkeypatch.setattr(WSCPML, "fit", lambda *given, **more: fits.append(1) or fit(*given, **more))
+    fits, fit = [], WSCPML._fit
+    monkeypatch.setattr(WSCPML, "_fit", lambda *given: fits.append(1) or fit(*given))
     pages, of = [], audit.of
     monkeypatch.setattr(audit, "of", lambda *given: pages.append(given) or of(*given))
     outputs = ["-o", "clean.csv", "--html", "page.html", "--cleaned-table", "cleaned.parquet"]

@@ -226,7 +226,9 @@ def review(options: Namespace) -> None:
 
         def judge(decided: Decided) -> Judgement:
             table = decided.table(data.instance_ids, data.label_names)
-            return Judgement.of(clone(fitted).fit(X, candidates, table, votes=data.votes), X)
+            return Judgement.of(
+                clone(fitted).fit_compact(X, candidates, table, votes=data.votes), X
+            )
 
         items = Items(
             options.features,
@@ -448,7 +450,9 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
         chosen["complete"] = False
     method = WSCPML(**chosen, verbose=shown)
     given = _probabilities(options, data)
-    fitted = method.fit(data.compact_features, candidates, options.decisions, given, data.votes)
+    fitted = method.fit_compact(
+        data.compact_features, candidates, options.decisions, given, data.votes
+    )
     return data, fitted, warnings
 
 
