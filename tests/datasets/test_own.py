@@ -251,7 +251,41 @@ def test_tags_may_be_lists_as_parquet_has_them():
 def test_features_without_ids_take_those_of_the_labels():
     np.save("x.npy", X)
     Path("y.csv").write_text("song,tags\ns3,\ns1,rock\ns2,jazz\n")
-    assert load("x.npy", candidates="y.csv", tags="tags").instance_ids == ["s3", "s1", "s2"]
+    data = load("x.npy", candidates="y.csv", tags="tags")
+    assert data.instance_ids == ["s3", "s1", "s2"]
+    assert data.remarks == [
+        "y.csv: its ids are taken for those of x.npy, which has none, row by row; make sure that "
+        "both have the same order"
+    ]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("option", ["candidates", "truth"])
+def test_long_rows_may_number_the_rows_of_features_without_ids(option, first):
+    np.save("x.npy", X)
+    np.save("y.npy", np.transpose(list(LABELS.values())))
+    rows = [f"{2 + first},polka", f"{1 + first},rock", f"{first},rock", f"{1 + first},jazz"]
+    Path("y.csv").write_text("\n".join(["song,label", *rows, ""]))
+    data = load("x.npy", **{"candidates": "y.npy", option: "y.csv"})
+    assert data.instance_ids == [first, 1 + first, 2 + first]
+    found = pd.DataFrame(data.labels if option == "candidates" else data.truth)
+    found.columns = data.label_names
+    assert found[["jazz", "polka", "rock"]].to_numpy().tolist() == [[0, 0, 1], [1, 0, 1], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("option", ["candidates", "truth"])
+@pytest.mark.parametrize("rows", [["s2,jazz", "s1,rock", "s3,polka"], ["1,rock", "2,jazz"]])
+def test_long_rows_that_name_other_instances_are_refused_for_features_without_ids(rows, option):
+    np.save("x.npy", X)
+    np.save("y.npy", np.transpose(list(LABELS.values())))
+    Path("y.csv").write_text("\n".join(["song,label", *rows, ""]))
+    with pytest.raises(UserError) as raised:
+        load("x.npy", **{"candidates": "y.npy", option: "y.csv"})
+    assert str(raised.value) == (
+        f"y.csv: its rows name instances, such as {rows[0].split(',')[0]!r}, and x.npy does not; "
+        "give features as a table with the column 'song', or number all 3 instances by their rows, "
+        "from 0 or from 1 on"
+    )
 
 
 def test_truth_that_lacks_instances_is_refused_or_told():

@@ -111,8 +111,9 @@ def load(
     if has_truth:
         truth = _in_full(files.labels(sources.truth or sources.features, "truth"))
         candidates = _in_full(candidates)
-    if features.ids is None and candidates.matrix.shape[0] == n:
-        features = replace(features, ids=candidates.ids)
+    for labels in filter(None, (candidates, truth)):
+        if features.ids is None:
+            features = replace(features, ids=files.adopted(labels, n))
     to_show = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
@@ -272,6 +273,30 @@ class _Files:
         names = list(map(str, columns))
         matrix = binary(self.numbers(columns, path, bool(tagged)), str(path), names)
         return Labels(path, matrix, names, ids)
+
+    def adopted(self, labels: Labels, n: int) -> list[str] | None:
+        """Ids for n features that have none, if labels have some.
+
+        Long rows come in any order and may lack instances, so these must name them by number.
+        """
+        ids, features = labels.ids, self.sources.features
+        if ids is None or not labels.may_lack_instances and len(ids) != n:
+            return None
+        if not labels.may_lack_instances:
+            self.remarks.append(
+                f"{labels.path}: its ids are taken for those of {features}, which has none, row by "
+                "row; make sure that both have the same order"
+            )
+            return ids
+        for first in (0, 1):
+            numbers = list(map(str, range(first, n + first)))
+            if set(numbers) == set(ids):
+                return numbers
+        raise UserError(
+            f"{labels.path}: its rows name instances, such as {ids[0]!r}, and {features} does not; "
+            f"give features as a table with the column {self.sources.id!r}, or number all {n} "
+            "instances by their rows, from 0 or from 1 on"
+        )
 
     def tag_columns(self, table: pd.DataFrame, path: Path, all_of_them: bool = True) -> list[str]:
         """The columns of a table that hold its tags: one of lists, or some of 0 and 1, or none."""
