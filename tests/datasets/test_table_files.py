@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from wscpml.datasets import own, table_files
 from wscpml.datasets.dataset import check
+from wscpml.datasets.description import describe
 from wscpml.errors import UserError
 
 SONGS = ["s1", "s2", "s3", "s4"]
@@ -127,6 +128,30 @@ def test_standard_input_may_bring_the_table(form, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(Path(form).read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert_the_songs(load("-"))
+
+
+def test_a_named_index_in_parquet_is_a_column():
+    TEXT.set_index("song").to_parquet("x.parquet")
+    assert_the_songs(load("x.parquet"))
+    LISTS.set_index(["song", "tempo"])[["tags", "loud"]].to_parquet("x.parquet")
+    assert load("x.parquet").feature_names == ["tempo", "loud"]
+    TABLE.set_index("song").to_parquet("x.parquet")
+    labels = pd.DataFrame({"R&B": [0, 1, 0, 0], "folk": [1, 0, 0, 0], "rock": [1, 0, 0, 1]}, SONGS)
+    labels[::-1].rename_axis("song").to_parquet("y.parquet")
+    assert_the_songs(load("x.parquet", candidates=Path("y.parquet"), tags=None))
+    assert "y.parquet: row 1, column 'song': 's4' is not a number; leave the column out, or" in (
+        refused("x.parquet", candidates=Path("y.parquet"), tags=None, id=None)
+    )
+
+
+def test_columns_that_parquet_has_by_numbers_are_called_by_their_text():
+    table = pd.DataFrame({7: TEMPO, 3: [1.0, None, 2.0, 5.0], "tags": TAGS})
+    table.columns = pd.Index([7, 3, "tags"], dtype=object)
+    table[[7, 3]].to_parquet("x.parquet")
+    LISTS.to_parquet("y.parquet")
+    data = load("x.parquet", candidates=Path("y.parquet"), id=None)
+    assert data.feature_names == ["7", "3", "3 missing"]
+    assert "7" in describe(data)
 
 
 def refused(path, **given):

@@ -329,11 +329,19 @@ def _with_class_names(table: Any, path: Path) -> pd.DataFrame:
         named = {name: _class_names(each) for name, each in (features or {}).items()}
     except (KeyError, TypeError, AttributeError, ValueError):
         raise UserError(f"{path}: its description by Hugging Face cannot be read") from None
-    found = _checked(table).to_pandas()
+    found = _as_columns(_checked(table).to_pandas())
     for column, names in named.items():
         if names and column in found:
             found[column] = [_named(cell, names, path, column) for cell in found[column]]
     return found
+
+
+def _as_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose columns are called by text, the named parts of its index among them."""
+    table.columns = list(map(str, table))
+    table.index.names = [None if name is None else str(name) for name in table.index.names]
+    named = [name for name in table.index.names if name is not None and name not in table]
+    return table.reset_index(named) if named else table
 
 
 def _checked(table: Any) -> Any:
