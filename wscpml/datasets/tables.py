@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array
-from wscpml.datasets.dataset import few
+from wscpml.datasets.dataset import few, refuse_twice
 from wscpml.errors import UserError
 
 MOST_SHOWN = 60  # characters of a cell
@@ -25,6 +25,15 @@ def refuse_missing(names: list[str], there: list[str], source: str) -> None:
             f"{source}: has no column {few(missing)}, which the model needs; its columns are "
             f"{few(there)}"
         )
+
+
+def chosen(table: pd.DataFrame, names: list[str], source: str) -> pd.DataFrame:
+    """The columns of a table that the model needs, in its order, called by text."""
+    there, needed = list(map(str, table)), set(names)
+    refuse_missing(names, there, source)
+    if sum(name in needed for name in there) > len(names):
+        refuse_twice(there, "column", source)
+    return table.set_axis(there, axis=1)[names]
 
 
 def not_utf_8(path: Path, before: bytes) -> UserError:
