@@ -390,9 +390,11 @@ def test_a_column_that_may_be_the_ids_is_told_where_none_are_named():
 
 def test_each_file_is_read_once(monkeypatch):
     read = []
-    original = own.table_files.read
+    original = own.table_files.read_with_parts
     monkeypatch.setattr(
-        own.table_files, "read", lambda path, text: read.append(path) or original(path, text)
+        own.table_files,
+        "read_with_parts",
+        lambda path, text: read.append(path) or original(path, text),
     )
     load("tagged.csv", tags="tags")
     assert read == [Path("tagged.csv")]

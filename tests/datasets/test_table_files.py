@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -128,6 +129,43 @@ def test_standard_input_may_bring_the_table(form, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(Path(form).read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert_the_songs(load("-"))
+
+
+def test_the_numbers_of_each_files_rows_are_no_feature():
+    several("days", TEXT)
+    for file in Path("days").iterdir():
+        pd.read_csv(file).to_csv(file)
+    data = load("days")
+    assert_the_songs(data)
+    assert data.remarks[0].startswith("days: its first column has no name and just counts the rows")
+    whole = load("days", id="column 1", columns={"song": "ignore"})
+    assert whole.instance_ids == [0, 0, 1, 2]
+
+
+def test_a_column_that_is_text_in_one_file_is_so_in_all():
+    several("days", TEXT.assign(place=["01", "1", "x", "x"]))
+    data = load("days", columns={"place": "category"})
+    assert list(data.raw.place) == ["01", "1", "x", "x"]
+    several("odd", TEXT.assign(loud=["1.0", "0.5", "3", "loud"]))
+    assert refused("odd").startswith(
+        "odd/day2.csv: row 3, column 'loud': 'loud' is not a number such as '1.0', as most of "
+    )
+    several("empty", TEXT.assign(loud=["loud", None, None, None]))
+    assert load("empty").columns[1].why == "is the same in every row"
+
+
+def test_of_what_hugging_face_saved_just_its_own_files_are_read():
+    hugging_face("saved")
+    shutil.copy("saved/data-00000-of-00002.arrow", "saved/cache-0123456789abcdef.arrow")
+    assert_the_songs(load("saved"))
+    shutil.copy("saved/data-00000-of-00002.arrow", "saved/indices.arrow")
+    files = [{"filename": f"data-0000{k}-of-00002.arrow"} for k in range(2)]
+    Path("saved/state.json").write_text(json.dumps({"_data_files": files}))
+    assert_the_songs(load("saved"))
+    Path("saved/data-00001-of-00002.arrow").unlink()
+    assert refused("saved").startswith("saved/data-00001-of-00002.arrow: is missing; state.json")
+    Path("saved/state.json").write_text('{"_data_files": [3]}')
+    assert refused("saved") == "saved/state.json: does not list files as Hugging Face does"
 
 
 def test_a_named_index_in_parquet_is_a_column():

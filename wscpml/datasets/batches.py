@@ -27,7 +27,9 @@ def read(
     own.refuse_unreadable(path)
     first = 1
     with told_if_unreadable(path):
-        if path.suffix in (".csv", ".tsv"):
+        if path.is_dir() or table_files.is_pattern(path):
+            parts = _table(path, features, id, words)
+        elif path.suffix in (".csv", ".tsv"):
             parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
             parts = _parquet(path, features, id)
@@ -57,7 +59,8 @@ def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.Dat
 
     wanted = _wanted(read_schema(path).names, features, id, path)
     for table in table_files.parquet_tables(path, wanted, ROWS_AT_ONCE):
-        yield table.to_pandas(ignore_metadata=True)  # an index is a column too
+        found = table.to_pandas(ignore_metadata=True)  # an index is a column too
+        yield table_files.with_class_names(found, table, path)
 
 
 def _table(

@@ -1,7 +1,8 @@
 """A person's own files: which column or array is what."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
 MOST_NAMED = 20  # columns in a message
 NO_VOTES = np.float64(0)
@@ -101,6 +101,11 @@ def load(
     if sources.separator == "":
         raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources, shown)
+    with files.told_by_their_rows():
+        return _load(files, sources, held_out)
+
+
+def _load(files: "_Files", sources: Sources, held_out: Callable[[int], Array] | None) -> Dataset:
     for name in sources.show:
         files.shown_in(name)
     has_truth = bool(sources.truth or files.holds_truth())
@@ -168,7 +173,28 @@ class _Files:
     def __init__(self, sources: Sources, shown: bool) -> None:
         self.sources, self.shown = sources, shown
         self.read: dict[Path, Any] = {}
+        self.parts: dict[Path, list[tuple[Path, int]]] = {}  # of a table in several files
         self.remarks: list[str] = []
+
+    @contextmanager
+    def told_by_their_rows(self) -> Iterator[None]:
+        """Refusals of a row of a table in several files name the file and its row."""
+        try:
+            yield
+        except UserError as mistake:
+            raise UserError(*map(self._of_its_file, mistake.args)) from None
+
+    def _of_its_file(self, line: str) -> str:
+        for path, parts in self.parts.items():
+            told = re.match(f"{re.escape(str(path))}: row (\\d+)", line)
+            if told is None:
+                continue
+            row = int(told[1])
+            for file, count in parts:
+                if row <= count:
+                    return f"{file}: row {row}{line[told.end() :]}"
+                row -= count
+        return line
 
     def content(self, path: Path) -> Any:
         """A table, or the Parts of another format."""
@@ -177,7 +203,8 @@ class _Files:
             if table_files.is_table(path):
                 named = (self.sources.id, self.sources.tags, "label", *self.sources.show)
                 words = [name for name, role in self.sources.columns.items() if role != "number"]
-                table = table_files.read(path, [name for name in (*named, *words) if name])
+                text = [name for name in (*named, *words) if name]
+                table, self.parts[path] = table_files.read_with_parts(path, text)
                 self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
@@ -186,7 +213,7 @@ class _Files:
     def without_row_numbers(self, table: pd.DataFrame, path: Path) -> pd.DataFrame:
         """A table without the column that pandas writes an index to, unless it is the ids."""
         first, n = table.columns[0], len(table)
-        if first not in UNNAMED or first == self.sources.id or not n:
+        if first not in table_files.UNNAMED or first == self.sources.id or not n:
             return table
         if not any(np.array_equal(table[first], range(k, n + k)) for k in (0, 1)):
             return table
