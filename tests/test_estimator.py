@@ -268,6 +268,25 @@ def test_lists_and_arrays_are_taken_as_tables_are(sample):
         of_numbers.fit(sparse.csr_array(whole), lists)
 
 
+def test_what_may_not_be_meant_by_labels_is_among_the_remarks():
+    X, _, candidates = small()
+    names = np.array(["Rock", "rock", "jazz", "folk"])
+    y = [", ".join(names[row == 1]) for row in candidates]
+    told = WSCPML(kind="kernel_ridge", random_state=0).fit(X, y).remarks_
+    assert any(line.startswith("y: column 'y': ',' is taken for") for line in told)
+    assert any("1 labels are written in several ways" in line for line in told)
+
+
+def test_votes_may_be_numbers_that_can_be_nothing(tables):
+    features, candidates, _ = tables
+    votes = candidates * np.arange(1, 201)[:, None]
+    of_floats, of_nothing = (
+        WSCPML(kind="kernel_ridge", random_state=0).fit(features, candidates, votes=each)
+        for each in (votes, votes.astype("Int64").replace(0, pd.NA))
+    )
+    pd.testing.assert_frame_equal(of_nothing.label_confidence_, of_floats.label_confidence_)
+
+
 def test_steps_are_told_if_one_wants(capsys):
     X, _, candidates = small()
     WSCPML(random_state=0).fit(X, candidates)

@@ -140,8 +140,10 @@ class WSCPML(
         for candidates and 0 or NaN for other labels.
         """
         check_estimator(self)
-        y = _matched(X, tags.as_table(y, _index(X)))
+        labels, told = tags.as_table(y, _index(X))
+        y = _matched(X, labels)
         X = self._fit_encoding(X)
+        self._odd = told + self._odd
         self._compacts = self.encoding_ is None
         return self._fit_prepared(X, y, decisions, probabilities, votes)
 

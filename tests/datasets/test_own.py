@@ -58,6 +58,20 @@ def test_candidates_as_columns_of_zero_and_one_beside_the_features(chosen, kind)
     assert the_songs(load(candidates="y.csv", tags=chosen))
 
 
+@pytest.mark.parametrize("cells", [[1, 0, 1], [1.0, -1.0, 1.0], [True, False, True]])
+def test_a_single_column_of_zero_and_one_is_one_label(cells):
+    table = pd.read_csv("x.csv").assign(rock=cells)
+    table.to_csv("one.csv", index=False)
+    table.to_parquet("one.parquet")
+    for path in ("one.csv", "one.parquet"):
+        data = load(path, tags="rock")
+        assert data.label_names == ["rock"]
+        assert data.candidates.tolist() == [[1], [0], [1]]
+    table.assign(rock=[1, 0, None]).to_csv("one.csv", index=False)
+    with pytest.raises(UserError, match="^one.csv: row 3, column 'rock': is empty; write 1 where"):
+        load("one.csv", tags="rock")
+
+
 def test_a_column_of_lists_may_have_a_comma_in_its_name():
     pd.read_csv("tagged.csv").rename(columns={"tags": "a,b"}).to_csv("x.csv", index=False)
     assert the_songs(load(tags="a,b"))
@@ -364,8 +378,8 @@ def test_lists_that_seem_to_have_another_separator_are_told():
     ]
     assert load(tags="tags").label_names == ["jazz", "pop/soul", "rock"]
     assert load(tags="tags", separator="|").remarks == [
-        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give it "
-        "as separator="
+        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give "
+        "it as separator="
     ]
     assert load(tags="tags", separator=",").remarks == []
     Path("x.csv").write_text("song,t,tags\na,1,rock jazz\nb,2,rock pop\nc,3,jazz\n")
@@ -375,7 +389,10 @@ def test_lists_that_seem_to_have_another_separator_are_told():
     ]
     assert load(tags="tags", separator=" ").label_names == ["jazz", "pop", "rock"]
     Path("x.csv").write_text('song,t,tags\na,1,"rock;jazz"\nb,2,"R,B"\nc,3,"x,y"\n')
-    assert load(tags="tags").remarks == []
+    assert load(tags="tags").remarks == [
+        "x.csv: column 'tags': 1 cells have ';', 2 have ','; if that stands between labels, give "
+        "it as separator="
+    ]
 
 
 def test_a_column_that_may_be_the_ids_is_told_where_none_are_named():

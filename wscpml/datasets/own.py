@@ -284,7 +284,10 @@ class _Files:
         if isinstance(found, readers.Parts):
             return _matrix_labels(found, path, kind, path == sources.features)
         ids, tagged = self.ids(found, path), self.tag_columns(found, path)
-        if tagged == [sources.tags]:
+        marks = tags.of_zero_and_one(found[sources.tags]) if tagged == [sources.tags] else None
+        if marks is not None:
+            found = found.assign(**{tagged[0]: marks})
+        elif tagged == [sources.tags]:
             column, named = found[sources.tags], sources.named
             lists = tags.read_lists(column, sources.separator, str(path), named)
             self.remarks += lists.remarks
