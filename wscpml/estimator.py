@@ -127,6 +127,11 @@ class WSCPML(
     checkpoint: Address | None = None
     random_state: Any = None
 
+    def _forget(self) -> None:
+        """Begin without what an earlier fit made of columns."""
+        self.encoding_: Encoding | None = None
+        self._odd: list[str] = []  # about what was given
+
     def fit(
         self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None, votes: Any = None
     ) -> Self:
@@ -379,11 +384,6 @@ class WSCPML(
             loaded.feature_names_in_ = np.array(model.feature_names, dtype=object)
         loaded.scale_ = features.fit_scaling(np.zeros((1, loaded.n_features_in_)), "none").scale
         return loaded
-
-    def _forget(self) -> None:
-        """Begin without what an earlier fit made of columns."""
-        self.encoding_: Encoding | None = None
-        self._odd: list[str] = []  # about what was given
 
     def _fit_encoding(self, X: Any) -> Any:
         """The rows to learn from, as numbers; a table of numbers alone stays as it is."""

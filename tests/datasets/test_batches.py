@@ -109,3 +109,13 @@ def test_what_cannot_be_read_is_one_line(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
     assert "cannot be read" in refusal(tmp_path / "x.parquet")
     assert "extension '.txt' is not known" in refusal(tmp_path / "x.txt")
+
+
+def test_svmlight_without_a_column_0_is_told_where_it_may_have_had_one(tmp_path):
+    told, path = list[str](), tmp_path / "x.svm"
+    for rows, count in ((["1:6", "2:8"], 1), (["1:6", "3:8"], 0), (["0:6", "1:8"], 0)):
+        told.clear()
+        path.write_text(f"1 {' '.join(rows)}\n")
+        list(batches.read(path, ["x1", "x2", "x3"], None, tell=told.append))
+        expected = f"{path}: no row has column 0, so that columns are taken to count from 1"
+        assert told == [expected] * count

@@ -215,6 +215,16 @@ def test_matrices_from_other_formats():
     assert sparse.issparse(load("x.npz", candidates="y.npy", id=None).features)
 
 
+def test_columns_of_svmlight_that_count_from_0_are_told():
+    Path("x.svm").write_text("1 0:5 1:6\n2 1:3\n")
+    assert load("x.svm", id=None).remarks == [
+        "x.svm: some row has column 0, so that columns count from 0; in files to predict some row "
+        "must have it, too"
+    ]
+    Path("x.svm").write_text("1 1:5 2:6\n2 1:3\n")
+    assert load("x.svm", id=None).remarks == []
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [

@@ -108,6 +108,8 @@ def test_variants_are_found_and_merged_under_the_most_frequent_name():
     labels = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]], np.uint8)
     groups = tags.variants(names, labels.sum(axis=0))
     assert groups == [[1, 0, 3]]
+    counts = np.array([0, 2, 1, 1], np.uint64)  # what the sum of bytes is
+    assert tags.variants(names, counts) == [[1, 3, 0]]
     kept, (merged,) = tags.merged(names, [labels], groups)
     assert kept == ["hip  hop", "jazz"]
     assert merged.tolist() == [[1, 1], [1, 0], [1, 0]]

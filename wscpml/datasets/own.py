@@ -256,6 +256,11 @@ class _Files:
         if isinstance(found, readers.Parts):
             if found.features is None:
                 raise UserError(f"{path}: holds no features")
+            if found.first_column == 0:
+                self.remarks.append(
+                    f"{path}: some row has column 0, so that columns count from 0; in files to "
+                    "predict some row must have it, too"
+                )
             return Features(found.features, found.feature_names, None)
         with_tags = sources.candidates in (None, path)
         tagged = self.tag_columns(found, path, with_tags)

@@ -63,6 +63,11 @@ def kind(path: Path) -> str:
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
+def is_of_text(path: Path) -> bool:
+    """Whether some file of a table has cells that are text, whatever is made of them."""
+    return path != STANDARD_INPUT and any(kind(file) in OF_TEXT for file in _files(path))
+
+
 def is_table(path: Path) -> bool:
     """Whether a path stands for a table rather than for matrices."""
     return path == STANDARD_INPUT or path.is_dir() or is_pattern(path) or kind(path) in KINDS

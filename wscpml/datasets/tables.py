@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Sequence
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,19 @@ def numbers(
             f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def of_one_kind(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column whose cells are text if they are of several kinds, which Parquet does not have."""
+    if column.dtype != object or column.dropna().map(_kind).nunique() < 2:
+        return column
+    return column.map(str, na_action="ignore")
+
+
+def _kind(cell: Any) -> str:
+    if isinstance(cell, Number) and not isinstance(cell, bool | np.bool_):
+        return "number"
+    return "list" if isinstance(cell, list | np.ndarray) else type(cell).__name__
 
 
 def _bounded(cell: Any) -> Any:
