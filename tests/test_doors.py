@@ -153,6 +153,27 @@ def with_words_and_holes():
     songs.to_csv("data/own/songs.csv", index=False)
 
 
+def nearly_empty():
+    """Make the songs a table of counts of words, few of which a song has."""
+    songs, rng = pd.read_csv("data/own/songs.csv"), np.random.default_rng(0)
+    truth = pd.read_csv("data/own/truth.csv")[LABELS].to_numpy()
+    chances = np.hstack([np.kron(truth, np.full((1, 4), 0.8)), np.full((len(songs), 80), 0.01)])
+    counts = (rng.random(chances.shape) < chances) * rng.integers(1, 4, chances.shape)
+    assert (counts > 0).mean() < 0.1
+    words = pd.DataFrame(counts, columns=[f"word {j}" for j in range(counts.shape[1])])
+    pd.concat([songs[["song"]], words], axis=1).to_csv("data/own/songs.csv", index=False)
+
+
+def nearly_empty_once_encoded():
+    """Make the songs a table of two categories, which tell the labels."""
+    songs = pd.read_csv("data/own/songs.csv")
+    truth = pd.read_csv("data/own/truth.csv")[LABELS].to_numpy()
+    styles = [f"style {each}" for each in truth @ [1, 2, 4, 8]]
+    rooms = [f"room {i % 14}" for i in range(len(songs))]
+    table = pd.DataFrame({"song": songs.song, "style": styles, "room": rooms})
+    table.to_csv("data/own/songs.csv", index=False)
+
+
 @pytest.mark.parametrize(
     ("labels", "kind", "change"),
     [
@@ -161,6 +182,8 @@ def with_words_and_holes():
         ("cleaned", "network", None),
         ("cleaned", "kernel_ridge", None),
         ("cleaned", "kernel_ridge", with_words_and_holes),
+        ("cleaned", "kernel_ridge", nearly_empty),
+        ("cleaned", "kernel_ridge", nearly_empty_once_encoded),
     ],
 )
 def test_every_door_gives_the_same_answer(project, labels, kind, change):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
@@ -207,6 +208,83 @@ def test_a_model_of_arrays_is_saved_too_and_nothing_else_is_replaced(tmp_path):
     (tmp_path / "mine.txt").touch()
     with pytest.raises(UserError, match="is there, and is not just a model"):
         model.save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c", "d"], ["x1", "x2", "x3", "x4"], [3, 2, 0, 1], ["a", 1, "c", 7]]
+)
+def test_columns_come_in_any_order_before_and_after_saving(names, tmp_path):
+    X, _, candidates = small(d=4)
+    table = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
+    model = WSCPML(kind="kernel_ridge", random_state=0).fit(table, candidates)
+    model.save(tmp_path / "model")
+    assert artifacts.read(tmp_path / "model/names.json")["features"] == list(map(str, names))
+    expected = model.predict_proba(table)
+    for each in (model, WSCPML.load(tmp_path / "model")):
+        for order in (names, names[::-1]):
+            found = each.predict_proba(table[order].assign(more="?"))
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(each.predict_proba(table[order]), expected)
+
+
+def test_a_column_that_is_there_twice_is_refused(sample):
+    X, y = sample
+    again, model = pd.concat([X, X[["country"]]], axis=1), WSCPML(kind="kernel_ridge")
+    plain, _, candidates = small(d=2)
+    for fit in (
+        lambda: model.fit(again, y),
+        lambda: model.fit(X, y).predict(again),
+        lambda: model.fit(pd.DataFrame(plain, columns=["country"] * 2), candidates),
+        lambda: model.fit(plain, pd.DataFrame(candidates, columns=["pop", "rock", "pop", "folk"])),
+    ):
+        with pytest.raises(UserError, match="^[Xy]: column '(country|pop)' is there twice, as num"):
+            fit()
+
+
+def test_labels_keep_what_they_are_called():
+    X, _, candidates = small()
+    y = pd.DataFrame(candidates, columns=[10, 20, 30, 40])
+    for given in (y, y.astype(pd.SparseDtype(int, 0))):
+        model = WSCPML(kind="kernel_ridge", random_state=0).fit(X, given)
+        tables = (model.label_confidence_, model.pseudo_labels_, model.predict(X))
+        for table in (*tables, model.predict_proba(X)):
+            assert table.columns.tolist() == [10, 20, 30, 40]
+    assert model.label_names_ == ["10", "20", "30", "40"]
+
+
+def test_lists_and_arrays_are_taken_as_tables_are(sample):
+    X, _, candidates = small()
+    lists = [["rock", "jazz", "pop", "folk"][: row.sum()] for row in candidates]
+    model = WSCPML(kind="kernel_ridge", random_state=0).fit(X, lists)
+    again = WSCPML(kind="kernel_ridge", random_state=0).fit(X.tolist(), lists)
+    pd.testing.assert_frame_equal(again.predict(X.tolist()), model.predict(X))
+    whole = np.round(X)
+    of_numbers = WSCPML(kind="kernel_ridge", columns={"0": "category"}).fit(whole, lists)
+    assert of_numbers.encoding_.names[0].startswith("0=")
+    pd.testing.assert_frame_equal(
+        of_numbers.predict(whole), of_numbers.predict(pd.DataFrame(whole)[range(7, -1, -1)])
+    )
+    with pytest.raises(UserError, match="^X: is sparse; columns of other kinds than numbers need"):
+        of_numbers.fit(sparse.csr_array(whole), lists)
+
+
+def test_what_may_not_be_meant_by_labels_is_among_the_remarks():
+    X, _, candidates = small()
+    names = np.array(["Rock", "rock", "jazz", "folk"])
+    y = [", ".join(names[row == 1]) for row in candidates]
+    told = WSCPML(kind="kernel_ridge", random_state=0).fit(X, y).remarks_
+    assert any(line.startswith("y: column 'y': ',' is taken for") for line in told)
+    assert any("1 labels are written in several ways" in line for line in told)
+
+
+def test_votes_may_be_numbers_that_can_be_nothing(tables):
+    features, candidates, _ = tables
+    votes = candidates * np.arange(1, 201)[:, None]
+    of_floats, of_nothing = (
+        WSCPML(kind="kernel_ridge", random_state=0).fit(features, candidates, votes=each)
+        for each in (votes, votes.astype("Int64").replace(0, pd.NA))
+    )
+    pd.testing.assert_frame_equal(of_nothing.label_confidence_, of_floats.label_confidence_)
 
 
 def test_steps_are_told_if_one_wants(capsys):

@@ -110,10 +110,15 @@ def from_unit_interval(probabilities: Array) -> Array:
     return 0.5 + 0.5 * np.arctanh(np.clip(2 * probabilities - 1, -NEAR_ONE, NEAR_ONE))
 
 
+def nearly_empty(X: Matrix) -> bool:
+    """Whether so few values are other than 0 that a matrix had better be sparse."""
+    filled = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    return bool(filled < DENSE_FROM * X.shape[0] * X.shape[1])
+
+
 def compact(X: Matrix) -> Matrix:
     """The same matrix in float64: sparse if it is nearly empty, else dense."""
-    filled = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
-    if filled < DENSE_FROM * X.shape[0] * X.shape[1]:
+    if nearly_empty(X):
         return sparse.csr_array(X, dtype=np.float64)
     return to_dense(X).astype(np.float64, copy=False)
 

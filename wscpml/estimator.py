@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from wscpml import blocks
 from wscpml.algorithm import composition, features
 from wscpml.algorithm.clustering import Clustering
-from wscpml.arrays import EVEN_ODDS, Array, Matrix
+from wscpml.arrays import EVEN_ODDS, Array, Matrix, compact, nearly_empty
 from wscpml.blocks import Engine
 from wscpml.datasets import tags
 from wscpml.datasets.columns import Role, all_numbers
-from wscpml.datasets.dataset import few
+from wscpml.datasets.dataset import few, refuse_twice
 from wscpml.datasets.encoding import Encoding, encode
 from wscpml.datasets.own import in_python
+from wscpml.datasets.tables import chosen
 from wscpml.devices import one_blas_thread
 from wscpml.methods.base import OnKernelFeatures
 from wscpml.parameters import (
@@ -126,6 +127,11 @@ class WSCPML(
     checkpoint: Address | None = None
     random_state: Any = None
 
+    def _forget(self) -> None:
+        """Begin without what an earlier fit made of columns."""
+        self.encoding_: Encoding | None = None
+        self._odd: list[str] = []  # about what was given
+
     def fit(
         self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None, votes: Any = None
     ) -> Self:
@@ -139,9 +145,31 @@ class WSCPML(
         for candidates and 0 or NaN for other labels.
         """
         check_estimator(self)
-        y = _matched(X, tags.as_table(y, getattr(X, "index", None)))
+        labels, told = tags.as_table(y, _index(X))
+        y = _matched(X, labels)
         X = self._fit_encoding(X)
+        self._odd = told + self._odd
+        self._compacts = self.encoding_ is None
+        return self._fit_prepared(X, y, decisions, probabilities, votes)
+
+    def fit_compact(
+        self, X: Any, y: Any, decisions: Any = None, probabilities: Any = None, votes: Any = None
+    ) -> Self:
+        """The same for `Dataset.compact_features`, which are numbers, and sparse or dense for good.
+
+        Labels are a table of 0 and 1.
+        """
+        check_estimator(self)
+        self._forget()
+        self._compacts = False
+        return self._fit_prepared(X, y, decisions, probabilities, votes)
+
+    def _fit_prepared(self, X: Any, y: Any, decisions: Any, probabilities: Any, votes: Any) -> Self:
         named = next((each for each in (X, y) if isinstance(each, pd.DataFrame)), None)
+        for door, table in (("X", X), ("y", y)):
+            if isinstance(table, pd.DataFrame):
+                refuse_twice(list(map(str, table)), "column", door)
+        self._columns = list(map(str, X)) if isinstance(X, pd.DataFrame) else None
         self._tables = isinstance(y, pd.DataFrame)
         self._names = (
             named.index if named is not None else None,
@@ -181,6 +209,8 @@ class WSCPML(
         if self._decisions:
             self._odd += remarks(self._decisions[0])
             self._odd += queue.told(candidates, self.decided_, self.instances_, self.label_names_)
+        if self._compacts and nearly_empty(X) != sparse.issparse(X):
+            X = compact(X)
         with (
             blocks.engine(self.memory, self.scheduler, self.verbose, self.checkpoint) as engine,
             steps(6, self.verbose) as progress,
@@ -252,14 +282,13 @@ class WSCPML(
     def predict_proba(self, X: Any) -> Any:
         """Probability of each label, ``(n, q)``; of both classes where y was one column."""
         check_is_fitted(self)
-        if self.encoding_ is not None:
-            X = self._encode(X)
+        X = self._by_name(X) if self.encoding_ is None else self._encode(X)
         with one_blas_thread():
-            return self._named(super().predict_proba(X), getattr(X, "index", None))
+            return self._named(super().predict_proba(X), _index(X))
 
     def predict(self, X: Any) -> Any:
         """Labels as 0 and 1, ``(n, q)``; the class where y was one column."""
-        return self._named(np.asarray(super().predict(X)), getattr(X, "index", None))
+        return self._named(np.asarray(super().predict(X)), _index(X))
 
     def find_label_issues(self, below: float = EVEN_ODDS, limit: int | None = None) -> pd.DataFrame:
         """Candidates that are probably wrong, the most suspicious first, and why.
@@ -336,11 +365,7 @@ class WSCPML(
 
     def to_model(self) -> Model:
         """The model alone: what predicts, without what was found in the training rows."""
-        if self.encoding_ is not None:
-            names = self.encoding_.names
-        else:
-            numbered = _numbered(self.n_features_in_)
-            names = list(map(str, getattr(self, "feature_names_in_", numbered)))
+        names = self._columns or _numbered(self.n_features_in_)
         return Model(self.map_, self.head_, names, self.label_names_, self.encoding_)
 
     @classmethod
@@ -350,6 +375,7 @@ class WSCPML(
         loaded = cls()
         loaded.map_, loaded.head_, loaded.encoding_ = model.feature_map, model.head, model.encoding
         loaded.label_names_, loaded._tables = model.label_names, True
+        loaded._columns, loaded._names = model.feature_names, (None, None)
         loaded.binary_, loaded.classes_ = False, np.arange(len(model.label_names))
         loaded.n_features_in_ = len(model.feature_names)
         if model.feature_names != _numbered(loaded.n_features_in_):
@@ -359,30 +385,59 @@ class WSCPML(
 
     def _fit_encoding(self, X: Any) -> Any:
         """The rows to learn from, as numbers; a table of numbers alone stays as it is."""
-        self.encoding_: Encoding | None = None
-        self._odd: list[str] = []  # about what was given
+        self._forget()
         plain = not isinstance(X, pd.DataFrame) or all_numbers(X) and not X.isna().any(axis=None)
         if plain and not self.columns:
-            return X
+            mixed = isinstance(X, pd.DataFrame) and len({isinstance(name, str) for name in X}) > 1
+            return X.set_axis(list(map(str, X)), axis=1) if mixed else X
         with steps(1, self.verbose) as progress:
             progress.begin("encoding the columns")
-            encoded = encode(pd.DataFrame(X), "X", in_python, self.columns, shown=self.verbose)
+            encoded = encode(_table(X), "X", in_python, self.columns, shown=self.verbose)
         self.encoding_ = encoded.encoding
         self._odd = [f"X: {line}" for each in encoded.columns for line in each.remarks()]
-        return pd.DataFrame(encoded.matrix, getattr(X, "index", None), encoded.names)
+        return pd.DataFrame(encoded.matrix, _index(X), encoded.names)
 
     def _encode(self, X: Any) -> pd.DataFrame:
-        """Rows of raw columns as the model's features."""
+        """Rows of raw columns as the model's features; those of an array are called by number."""
         assert self.encoding_ is not None
-        if not isinstance(X, pd.DataFrame):
-            names = few(self.encoding_.columns)
-            raise ParameterError(f"X: must be a table with the columns that were fitted: {names}")
-        return pd.DataFrame(self.encoding_(X, "X"), X.index, self.encoding_.names)
+        table, names = _table(X), self.encoding_.columns
+        if not isinstance(X, pd.DataFrame) and not {*names} <= {*map(str, table)}:
+            raise ParameterError(
+                f"X: must be a table with the columns that were fitted: {few(names)}"
+            )
+        return pd.DataFrame(self.encoding_(table, "X"), _index(X), self.encoding_.names)
+
+    def _by_name(self, X: Any) -> Any:
+        """Rows with the model's columns in its order, if they are a table that names all of them.
+
+        Others are ignored.
+        """
+        names = self._columns or _numbered(self.n_features_in_)
+        there = list(map(str, X)) if isinstance(X, pd.DataFrame) else []
+        if not {*names} <= {*there}:
+            return X
+        X = X.set_axis(names, axis=1) if there == names else chosen(X, names, "X")
+        return X if hasattr(self, "feature_names_in_") else X.set_axis(range(len(names)), axis=1)
 
     def _named(self, values: Matrix, instances: Any) -> Any:
         if not self._tables:
             return values
-        return tags.named_columns(values, instances, self.label_names_)
+        columns = self._names[1]
+        return tags.named_columns(
+            values, instances, self.label_names_ if columns is None else columns
+        )
+
+
+def _index(X: Any) -> Any:
+    """What the rows of a table are called; None of other things, lists with an `index` too."""
+    return X.index if isinstance(X, pd.DataFrame | pd.Series) else None
+
+
+def _table(X: Any) -> pd.DataFrame:
+    """Rows as a table, whose columns are called by number if they have no names."""
+    if sparse.issparse(X):
+        raise ParameterError("X: is sparse; columns of other kinds than numbers need a table")
+    return pd.DataFrame(X)
 
 
 def _numbered(d: int) -> list[str]:

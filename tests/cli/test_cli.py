@@ -361,7 +361,7 @@ def own_scores(candidates):
 
 def test_probabilities_of_ones_own_model_are_matched_by_id_and_label(songs):
     X, candidates, _ = songs
-    own_scores(candidates).to_parquet("oof.parquet")
+    own_scores(candidates).set_index("song").to_parquet("oof.parquet")
     main(["clean", *SONGS, *QUICK, "-o", "out.parquet", "--probabilities", "oof.parquet"])
     found = artifacts.read("out.parquet").label_confidence
     fitted = WSCPML(kind="kernel_ridge", random_state=0).fit(

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from wscpml import WSCPML, artifacts
-from wscpml.cli import commands, main
+from wscpml.cli import commands, main, tables
 from wscpml.datasets.songs import WORDS, songs
 from wscpml.quality import audit, judging
 
@@ -84,8 +84,8 @@ def cleaned(sample):
 
 
 def test_one_fit_gives_all_outputs(sample, monkeypatch, capsys):
-    fits, fit = [], WSCPML.fit
-    monkeypatch.setattr(WSCPML, "fit", lambda *given, **more: fits.append(1) or fit(*given, **more))
+    fits, fit = [], WSCPML._fit
+    monkeypatch.setattr(WSCPML, "_fit", lambda *given: fits.append(1) or fit(*given))
     pages, of = [], audit.of
     monkeypatch.setattr(audit, "of", lambda *given: pages.append(given) or of(*given))
     outputs = ["-o", "clean.csv", "--html", "page.html", "--cleaned-table", "cleaned.parquet"]
@@ -133,6 +133,68 @@ def test_tags_may_be_columns_of_zero_and_one_beside_the_features(kind, none):
     pairs = {(table.song[i], given.columns[j].casefold()) for i, j in zip(row, column, strict=True)}
     assert pairs == set(zip(dropped.instance, dropped.label.str.casefold(), strict=True))
     assert len(pairs) > 5
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({"a": [True, True], "b": [1, 0]}, {"a": [False, True], "b": [0, 0]}),
+        ({"a": [1, 1], "b": ["1", "1"]}, {"a": [0, 1], "b": ["0", "1"]}),
+        ({"a": [1.0, 1.0], "b": [1, -1]}, {"a": [-1.0, 1.0], "b": [-1, -1]}),
+        (
+            {"a": ["True", "True"], "b": ["TRUE", "FALSE"]},
+            {"a": ["False", "True"], "b": ["FALSE"] * 2},
+        ),
+    ],
+)
+def test_what_means_none_in_a_column_is_as_the_column_has_it(given, left):
+    table = pd.DataFrame(given)
+    found = tables._without(table, table, {"a": "a", "b": "b"}, {(0, "a"), (0, "b")})
+    pd.testing.assert_frame_equal(found, pd.DataFrame(left))
+
+
+def test_a_single_column_of_zero_and_one_is_cleaned(sample):
+    table = pd.read_csv("songs.csv")
+    table["rock"] = table.pop("tags").str.casefold().str.contains("rock").fillna(False).astype(int)
+    table.to_csv("one.csv", index=False)
+    main(["clean", "one.csv", "--tags", "rock", "--id", "song", *QUICK]
+         + ["-o", "clean.csv", "--cleaned-table", "cleaned.csv"])  # fmt: skip
+    kept = pd.read_csv("clean.csv").query("keep == 1").instance
+    after = pd.read_csv("cleaned.csv")
+    assert after.song[after.rock == 1].tolist() == kept.tolist()
+
+
+def test_a_table_in_several_files_is_cleaned_as_it_is_written(sample):
+    table = pd.read_csv("songs.csv", dtype=str).assign(song=[f"{i:03}" for i in range(300)])
+    Path("days").mkdir()
+    for k in range(2):
+        table[150 * k :][:150].to_csv(f"days/day{k}.csv", index=False)
+    main(["clean", "days", *SONGS[1:], *QUICK, "-o", "clean.csv", "--cleaned-table", "cleaned.csv"])
+    after = pd.read_csv("cleaned.csv", dtype=str)
+    pd.testing.assert_frame_equal(after.drop(columns="tags"), table.drop(columns="tags"))
+    for given in ("days", "days/day*.csv"):
+        command = ["clean", given, *SONGS[1:], *QUICK, "-o"]
+        said = refusal(*command, "days/day1.csv")
+        assert said == "days/day1.csv: is an input, which -o would overwrite; name another"
+        said = refusal(*command, "days/day_9.csv")
+        assert said == f"days/day_9.csv: -o would be among the files of {given}; name another"
+
+
+def test_columns_of_several_kinds_are_text_in_parquet(sample):
+    table = pd.read_csv("songs.csv").astype(object)
+    table["title"] = [1999 if i % 7 == 0 else f"title {i}" for i in range(len(table))]
+    table.to_excel("songs.xlsx", index=False)
+    main(["clean", "songs.xlsx", *SONGS[1:], *QUICK, "--show", "title", "-o", "clean.parquet"]
+         + ["--cleaned-table", "cleaned.parquet", "--model", "model"])  # fmt: skip
+    assert pd.read_parquet("cleaned.parquet").title[:2].tolist() == ["1999", "title 1"]
+    table["song"] = [i if i % 2 else f"song {i}" for i in range(len(table))]
+    table.to_excel("more.xlsx", index=False)
+    main(["predict", "model", "more.xlsx", "--id", "song", "-o", "predicted.parquet"])
+    assert pd.read_parquet("predicted.parquet").song[:2].tolist() == ["song 0", "1"]
+    table.rename(columns={"song": "labels"}).to_excel("labels.xlsx", index=False)
+    assert refusal("predict", "model", "labels.xlsx", "--id", "labels", "-o", "x.csv") == (
+        "--id labels: is a column of our own table; rename yours"
+    )
 
 
 def test_rare_tags_pass_through_unjudged_and_are_marked(cleaned):

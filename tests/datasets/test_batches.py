@@ -1,6 +1,10 @@
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from scipy import sparse
 
 from wscpml.datasets import batches
@@ -18,6 +22,27 @@ def two_rows_at_once(monkeypatch):
 
 def parts(path, features=("a", "b"), id=None):
     return list(batches.read(path, list(features), id))
+
+
+def test_several_files_are_predicted_as_they_are_learned_from(tmp_path):
+    for k in range(3):
+        TABLE[k : k + 1][list(TABLE)[:: (-1) ** k]].to_csv(tmp_path / f"day{k}.csv", index=False)
+    for path in (tmp_path, tmp_path / "day*.csv"):
+        (first, one), (third, other) = parts(path, id="id")
+        assert (first, third) == (1, 3)
+        whole = pd.concat([one, other])
+        pd.testing.assert_frame_equal(whole[["a", "b"]], TABLE[["a", "b"]], check_dtype=False)
+        assert whole["id"].tolist() == ["01", "NA", "x"]
+
+
+def test_numbers_of_classes_have_their_names(tmp_path):
+    feature = {"names": ["u", "v"], "_type": "ClassLabel"}
+    stored = {"huggingface": json.dumps({"info": {"features": {"a": feature}}})}
+    table = pa.table({"a": [1, 0, -1], "b": [1.0, 2.0, 3.0]}).replace_schema_metadata(stored)
+    parquet.write_table(table, tmp_path / "x.parquet")
+    found = pd.concat([part for _, part in parts(tmp_path / "x.parquet")])
+    assert found.a.tolist()[:2] == ["v", "u"]
+    assert found.a.isna().tolist() == [False, False, True]
 
 
 def refusal(path, **options):
@@ -84,3 +109,13 @@ def test_what_cannot_be_read_is_one_line(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
     assert "cannot be read" in refusal(tmp_path / "x.parquet")
     assert "extension '.txt' is not known" in refusal(tmp_path / "x.txt")
+
+
+def test_svmlight_without_a_column_0_is_told_where_it_may_have_had_one(tmp_path):
+    told, path = list[str](), tmp_path / "x.svm"
+    for rows, count in ((["1:6", "2:8"], 1), (["1:6", "3:8"], 0), (["0:6", "1:8"], 0)):
+        told.clear()
+        path.write_text(f"1 {' '.join(rows)}\n")
+        list(batches.read(path, ["x1", "x2", "x3"], None, tell=told.append))
+        expected = f"{path}: no row has column 0, so that columns are taken to count from 1"
+        assert told == [expected] * count

@@ -86,6 +86,7 @@ def test_a_file_is_known_by_its_content():
         (["a", "b"], [[1.0], [2.0, 3.0]], "function: gave no vectors of numbers of one length"),
         (["a"], [[np.nan]], "a value that is not a finite number"),
         ([7], [[1.0]], "rows: number 1 is of type int"),
+        ([1.5], [[1.0]], "rows: number 1 is of type float"),
         ([Path("gone.png")], [[1.0]], "gone.png: cannot be read"),
         (["known", "a"], [[1.0, 2.0]], "name: vectors of that name have 1 numbers"),
     ],

@@ -58,6 +58,20 @@ def test_candidates_as_columns_of_zero_and_one_beside_the_features(chosen, kind)
     assert the_songs(load(candidates="y.csv", tags=chosen))
 
 
+@pytest.mark.parametrize("cells", [[1, 0, 1], [1.0, -1.0, 1.0], [True, False, True]])
+def test_a_single_column_of_zero_and_one_is_one_label(cells):
+    table = pd.read_csv("x.csv").assign(rock=cells)
+    table.to_csv("one.csv", index=False)
+    table.to_parquet("one.parquet")
+    for path in ("one.csv", "one.parquet"):
+        data = load(path, tags="rock")
+        assert data.label_names == ["rock"]
+        assert data.candidates.tolist() == [[1], [0], [1]]
+    table.assign(rock=[1, 0, None]).to_csv("one.csv", index=False)
+    with pytest.raises(UserError, match="^one.csv: row 3, column 'rock': is empty; write 1 where"):
+        load("one.csv", tags="rock")
+
+
 def test_a_column_of_lists_may_have_a_comma_in_its_name():
     pd.read_csv("tagged.csv").rename(columns={"tags": "a,b"}).to_csv("x.csv", index=False)
     assert the_songs(load(tags="a,b"))
@@ -201,6 +215,16 @@ def test_matrices_from_other_formats():
     assert sparse.issparse(load("x.npz", candidates="y.npy", id=None).features)
 
 
+def test_columns_of_svmlight_that_count_from_0_are_told():
+    Path("x.svm").write_text("1 0:5 1:6\n2 1:3\n")
+    assert load("x.svm", id=None).remarks == [
+        "x.svm: some row has column 0, so that columns count from 0; in files to predict some row "
+        "must have it, too"
+    ]
+    Path("x.svm").write_text("1 1:5 2:6\n2 1:3\n")
+    assert load("x.svm", id=None).remarks == []
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [
@@ -251,7 +275,41 @@ def test_tags_may_be_lists_as_parquet_has_them():
 def test_features_without_ids_take_those_of_the_labels():
     np.save("x.npy", X)
     Path("y.csv").write_text("song,tags\ns3,\ns1,rock\ns2,jazz\n")
-    assert load("x.npy", candidates="y.csv", tags="tags").instance_ids == ["s3", "s1", "s2"]
+    data = load("x.npy", candidates="y.csv", tags="tags")
+    assert data.instance_ids == ["s3", "s1", "s2"]
+    assert data.remarks == [
+        "y.csv: its ids are taken for those of x.npy, which has none, row by row; make sure that "
+        "both have the same order"
+    ]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("option", ["candidates", "truth"])
+def test_long_rows_may_number_the_rows_of_features_without_ids(option, first):
+    np.save("x.npy", X)
+    np.save("y.npy", np.transpose(list(LABELS.values())))
+    rows = [f"{2 + first},polka", f"{1 + first},rock", f"{first},rock", f"{1 + first},jazz"]
+    Path("y.csv").write_text("\n".join(["song,label", *rows, ""]))
+    data = load("x.npy", **{"candidates": "y.npy", option: "y.csv"})
+    assert data.instance_ids == [first, 1 + first, 2 + first]
+    found = pd.DataFrame(data.labels if option == "candidates" else data.truth)
+    found.columns = data.label_names
+    assert found[["jazz", "polka", "rock"]].to_numpy().tolist() == [[0, 0, 1], [1, 0, 1], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("option", ["candidates", "truth"])
+@pytest.mark.parametrize("rows", [["s2,jazz", "s1,rock", "s3,polka"], ["1,rock", "2,jazz"]])
+def test_long_rows_that_name_other_instances_are_refused_for_features_without_ids(rows, option):
+    np.save("x.npy", X)
+    np.save("y.npy", np.transpose(list(LABELS.values())))
+    Path("y.csv").write_text("\n".join(["song,label", *rows, ""]))
+    with pytest.raises(UserError) as raised:
+        load("x.npy", **{"candidates": "y.npy", option: "y.csv"})
+    assert str(raised.value) == (
+        f"y.csv: its rows name instances, such as {rows[0].split(',')[0]!r}, and x.npy does not; "
+        "give features as a table with the column 'song', or number all 3 instances by their rows, "
+        "from 0 or from 1 on"
+    )
 
 
 def test_truth_that_lacks_instances_is_refused_or_told():
@@ -330,8 +388,8 @@ def test_lists_that_seem_to_have_another_separator_are_told():
     ]
     assert load(tags="tags").label_names == ["jazz", "pop/soul", "rock"]
     assert load(tags="tags", separator="|").remarks == [
-        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give it "
-        "as separator="
+        "x.csv: column 'tags': no cell has '|', 2 have ','; if that stands between labels, give "
+        "it as separator="
     ]
     assert load(tags="tags", separator=",").remarks == []
     Path("x.csv").write_text("song,t,tags\na,1,rock jazz\nb,2,rock pop\nc,3,jazz\n")
@@ -341,7 +399,10 @@ def test_lists_that_seem_to_have_another_separator_are_told():
     ]
     assert load(tags="tags", separator=" ").label_names == ["jazz", "pop", "rock"]
     Path("x.csv").write_text('song,t,tags\na,1,"rock;jazz"\nb,2,"R,B"\nc,3,"x,y"\n')
-    assert load(tags="tags").remarks == []
+    assert load(tags="tags").remarks == [
+        "x.csv: column 'tags': 1 cells have ';', 2 have ','; if that stands between labels, give "
+        "it as separator="
+    ]
 
 
 def test_a_column_that_may_be_the_ids_is_told_where_none_are_named():
@@ -356,9 +417,11 @@ def test_a_column_that_may_be_the_ids_is_told_where_none_are_named():
 
 def test_each_file_is_read_once(monkeypatch):
     read = []
-    original = own.table_files.read
+    original = own.table_files.read_with_parts
     monkeypatch.setattr(
-        own.table_files, "read", lambda path, text: read.append(path) or original(path, text)
+        own.table_files,
+        "read_with_parts",
+        lambda path, text: read.append(path) or original(path, text),
     )
     load("tagged.csv", tags="tags")
     assert read == [Path("tagged.csv")]

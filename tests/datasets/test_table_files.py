@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pyarrow import parquet
 
 from wscpml.datasets import own, table_files
 from wscpml.datasets.dataset import check
+from wscpml.datasets.description import describe
 from wscpml.errors import UserError
 
 SONGS = ["s1", "s2", "s3", "s4"]
@@ -127,6 +129,67 @@ def test_standard_input_may_bring_the_table(form, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(Path(form).read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert_the_songs(load("-"))
+
+
+def test_the_numbers_of_each_files_rows_are_no_feature():
+    several("days", TEXT)
+    for file in Path("days").iterdir():
+        pd.read_csv(file).to_csv(file)
+    data = load("days")
+    assert_the_songs(data)
+    assert data.remarks[0].startswith("days: its first column has no name and just counts the rows")
+    whole = load("days", id="column 1", columns={"song": "ignore"})
+    assert whole.instance_ids == [0, 0, 1, 2]
+
+
+def test_a_column_that_is_text_in_one_file_is_so_in_all():
+    several("days", TEXT.assign(place=["01", "1", "x", "x"]))
+    data = load("days", columns={"place": "category"})
+    assert list(data.raw.place) == ["01", "1", "x", "x"]
+    several("odd", TEXT.assign(loud=["1.0", "0.5", "3", "loud"]))
+    assert refused("odd").startswith(
+        "odd/day2.csv: row 3, column 'loud': 'loud' is not a number such as '1.0', as most of "
+    )
+    several("empty", TEXT.assign(loud=["loud", None, None, None]))
+    assert load("empty").columns[1].why == "is the same in every row"
+
+
+def test_of_what_hugging_face_saved_just_its_own_files_are_read():
+    hugging_face("saved")
+    shutil.copy("saved/data-00000-of-00002.arrow", "saved/cache-0123456789abcdef.arrow")
+    assert_the_songs(load("saved"))
+    shutil.copy("saved/data-00000-of-00002.arrow", "saved/indices.arrow")
+    files = [{"filename": f"data-0000{k}-of-00002.arrow"} for k in range(2)]
+    Path("saved/state.json").write_text(json.dumps({"_data_files": files}))
+    assert_the_songs(load("saved"))
+    Path("saved/data-00001-of-00002.arrow").unlink()
+    assert refused("saved").startswith("saved/data-00001-of-00002.arrow: is missing; state.json")
+    Path("saved/state.json").write_text('{"_data_files": [3]}')
+    assert refused("saved") == "saved/state.json: does not list files as Hugging Face does"
+
+
+def test_a_named_index_in_parquet_is_a_column():
+    TEXT.set_index("song").to_parquet("x.parquet")
+    assert_the_songs(load("x.parquet"))
+    LISTS.set_index(["song", "tempo"])[["tags", "loud"]].to_parquet("x.parquet")
+    assert load("x.parquet").feature_names == ["tempo", "loud"]
+    TABLE.set_index("song").to_parquet("x.parquet")
+    labels = pd.DataFrame({"R&B": [0, 1, 0, 0], "folk": [1, 0, 0, 0], "rock": [1, 0, 0, 1]}, SONGS)
+    labels[::-1].rename_axis("song").to_parquet("y.parquet")
+    assert_the_songs(load("x.parquet", candidates=Path("y.parquet"), tags=None))
+    assert "y.parquet: row 1, column 'song': 's4' is not a number; leave the column out, or" in (
+        refused("x.parquet", candidates=Path("y.parquet"), tags=None, id=None)
+    )
+
+
+def test_columns_that_parquet_has_by_numbers_are_called_by_their_text():
+    table = pd.DataFrame({7: TEMPO, 3: [1.0, None, 2.0, 5.0], "tags": TAGS})
+    table.columns = pd.Index([7, 3, "tags"], dtype=object)
+    table[[7, 3]].to_parquet("x.parquet")
+    LISTS.to_parquet("y.parquet")
+    data = load("x.parquet", candidates=Path("y.parquet"), id=None)
+    assert data.feature_names == ["7", "3", "3 missing"]
+    assert "7" in describe(data)
 
 
 def refused(path, **given):

@@ -30,12 +30,43 @@ def read(cells, separator=None):
         ([["rock", "folk"], ["R&B"], [], ["rock"]], None),
         ([np.array(["rock", "folk"]), ("R&B",), None, {"rock"}], None),
         ([["rock", "folk"], "R&B", None, '["rock"]'], None),
+        ([["rock", "folk", np.nan], ["R&B", None], [pd.NA], ["rock"]], None),
+        (pd.Series(["rock;folk", "R&B", None, "rock"], dtype="category"), None),
     ],
 )
 def test_every_form_of_a_list_gives_the_same_labels(cells, separator):
     names, matrix, _ = read(cells, separator)
     assert names == LABELS
     assert matrix.tolist() == MATRIX
+
+
+def test_numbers_in_lists_are_labels_that_are_whole_where_they_can_be():
+    assert read([[1, 2], [1.0, np.nan], [1.5]])[0] == ["1", "1.5", "2"]
+
+
+def test_a_stray_mark_is_not_taken_for_what_stands_between_labels():
+    cells = ["R&amp;B, jazz", *["rock, jazz"] * 11]
+    names, _, told = read(cells)
+    assert names == ["R&amp;B", "jazz", "rock"]
+    assert told[0].startswith(
+        "x.csv: column 'tags': ',' is taken for what stands between labels, 12"
+    )
+    assert read(cells, ";")[::2] == (["B, jazz", "R&amp", "rock, jazz"], [])
+    names, _, told = read(["Smith, John; Doe, Jane", *["Smith, John"] * 5])
+    assert names == ["Doe, Jane", "Smith, John"]
+    assert told == [
+        "x.csv: column 'tags': 1 cells have ';', 6 have ','; if that stands between labels, give "
+        "it as --separator"
+    ]
+
+
+def test_columns_of_zero_and_one_are_told_from_lists():
+    for cells in (["1", "0", " 1"], [1.0, -1.0, 1.0], ["True", "false", "true"]):
+        found = tags.of_zero_and_one(pd.Series(cells))
+        assert (found > 0).tolist() == [True, False, True]
+    assert tags.of_zero_and_one(pd.Series([1.0, np.nan])).isna().tolist() == [False, True]
+    for cells in (["1", "0", "-1"], ["1;0"], [[1], [0]], [None, None], ["rock", "1"]):
+        assert tags.of_zero_and_one(pd.Series(cells)) is None
 
 
 def test_what_was_found_by_looking_is_told():
@@ -77,6 +108,8 @@ def test_variants_are_found_and_merged_under_the_most_frequent_name():
     labels = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]], np.uint8)
     groups = tags.variants(names, labels.sum(axis=0))
     assert groups == [[1, 0, 3]]
+    counts = np.array([0, 2, 1, 1], np.uint64)  # what the sum of bytes is
+    assert tags.variants(names, counts) == [[1, 3, 0]]
     kept, (merged,) = tags.merged(names, [labels], groups)
     assert kept == ["hip  hop", "jazz"]
     assert merged.tolist() == [[1, 1], [1, 0], [1, 0]]
@@ -107,7 +140,7 @@ def test_odd_labels_are_told():
     ],
 )
 def test_labels_in_memory_come_in_every_form(y):
-    found = tags.as_table(y, pd.Index(list("abcd")))
+    found, _ = tags.as_table(y, pd.Index(list("abcd")))
     assert found.columns.tolist() == LABELS
     assert found.index.tolist() == list("abcd")
     assert found.to_numpy().tolist() == MATRIX
@@ -115,11 +148,48 @@ def test_labels_in_memory_come_in_every_form(y):
 
 def test_one_column_of_two_words_is_two_classes_and_matrices_are_what_they_were():
     for y in (["spam", "ham"], [[0, 1], [1, 0]], np.eye(2), np.array([1, 2, 3]), pd.Series([0, 1])):
-        assert tags.as_table(y, None) is y
+        assert tags.as_table(y, None)[0] is y
     signs = np.array([[-1, 1], [1, -1]])
-    assert tags.as_table(signs, None).tolist() == [[0, 1], [1, 0]]
-    table = tags.as_table(pd.DataFrame(signs, columns=["a", "b"]), None)
+    for y in (signs, signs.tolist()):
+        assert tags.as_table(y, None)[0].tolist() == [[0, 1], [1, 0]]
+    table, _ = tags.as_table(pd.DataFrame(signs, columns=["a", "b"]), None)
     assert table.to_numpy().tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(UserError, match="^y: row 1, column 2: 3 is not 0 or 1"):
+        tags.as_table([[0, 1, 0], [1, 1, 3]], None)
+
+
+@pytest.mark.parametrize(
+    "y", [[[7, 8], [8, 9]], [{7, 8}, {8, 9}], pd.Series([[7, 8], [8, 9]]), [(7, 8), (8, 9)]]
+)
+def test_lists_of_numbers_that_are_as_long_are_lists_of_labels(y):
+    table, _ = tags.as_table(y, None)
+    assert table.columns.tolist() == ["7", "8", "9"]
+    assert table.to_numpy().tolist() == [[1, 1, 0], [0, 1, 1]]
+    zero_one, _ = tags.as_table([{0, 1}, {1}], None)
+    assert zero_one.to_numpy().tolist() == [[1, 1], [0, 1]]
+
+
+def test_what_may_not_be_meant_by_lists_in_memory_is_told_in_the_words_of_python():
+    told = [
+        line
+        for y in (
+            ["a/b", "c/d", "e"],
+            ["a,b", "c", "d"],
+            ["a b", "c d", "e f"],
+            ["Rock;a", "rock", "b"],
+        )
+        for line in tags.as_table(y, None)[1]
+    ]
+    assert told == [
+        "y: column 'y': no cell has ';', 2 have '/'; if that stands between labels, give a list of "
+        "labels for each row",
+        "y: column 'y': ',' is taken for what stands between labels, 1 cells have it; if it does "
+        "not, give a list of labels for each row",
+        "y: column 'y': each cell is one label, such as 'a b'; if blanks stand between labels, "
+        "give a list of labels for each row",
+        "y: 1 labels are written in several ways, 'Rock'/'rock': write them alike to make one of "
+        "each",
+    ]
 
 
 def test_a_column_is_written_without_wrong_labels_as_it_was_written():

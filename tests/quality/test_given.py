@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 import wscpml
 from wscpml.algorithm import network
+from wscpml.errors import UserError
 from wscpml.parameters import ParameterError
 from wscpml.quality import given, judging, noise_model
 from wscpml.quality.given import label_confidence
@@ -181,3 +182,8 @@ def test_lists_of_labels_are_matched_with_the_columns_of_a_table():
 def test_what_are_no_candidates_is_refused(wrong):
     with pytest.raises(ParameterError, match="^candidates: (must have rows|row 0, column 0: )"):
         label_confidence(wrong, np.full((20, 3), 0.5))
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(UserError, match="^candidates: have no rows$"):
+        label_confidence(np.empty((0, 3)), np.empty((0, 3)))

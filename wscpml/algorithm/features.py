@@ -51,14 +51,31 @@ class FeatureMap:
     whitening: Array  # (m, r)
 
     def scale(self, X: Matrix) -> Matrix:
-        """Scaled rows ``(n, d)``, sparse if they were."""
-        return _scale(X, self.levels, self.offset, self.gain)
+        """Scaled rows ``(n, d)``, sparse if they were and zero stays zero."""
+        if not sparse.issparse(X):
+            return _scale(X, self.levels, self.offset, self.gain)
+        if self.keeps_zero:
+            return sparse.csr_array(X.multiply(self.gain))
+        X, scaled = sparse.csr_array(X), np.empty(X.shape)
+        for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+            scaled[rows] = self.scale(X[rows].toarray())
+        return scaled
+
+    @property
+    def keeps_zero(self) -> bool:
+        """Whether columns are only multiplied, as those of sparse training rows are."""
+        return not len(self.levels) and not self.offset.any()
 
     def __call__(self, X: Matrix) -> Array:
         """Map rows ``(n, d)`` to float32 ``(n, r)``, or just scale them without a kernel map."""
         if sparse.issparse(self.anchors):
             X = sparse.csr_array(X)
-        return self.map_scaled(self.scale(X))
+        if not sparse.issparse(X) or self.keeps_zero:
+            return self.map_scaled(self.scale(X))
+        X, mapped = sparse.csr_array(X), np.empty((X.shape[0], self.size), np.float32)
+        for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+            self.map_scaled(self.scale(X[rows]), out=mapped[rows])
+        return mapped
 
     def map_scaled(self, scaled: Matrix, out: Array | None = None) -> Array:
         """The same for rows that are scaled already, into `out` if it is given."""
@@ -207,9 +224,7 @@ def _variance(X: Matrix, mean: Array) -> Array:
     return X.var(axis=0)
 
 
-def _scale(X: Matrix, levels: Array, offset: Array, gain: Array) -> Matrix:
-    if sparse.issparse(X):
-        return sparse.csr_array(X.multiply(gain))
+def _scale(X: Array, levels: Array, offset: Array, gain: Array) -> Array:
     if not len(levels):
         return (X - offset) * gain
     ranks = _ranks(X, levels)

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from fnmatch import fnmatch
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -169,16 +170,16 @@ def clean(options: Namespace) -> None:
     if options.missing:
         files["missing"] = options.missing
         artifacts.write(options.missing, fitted.find_missing_labels())
-    if options.cleaned_table:
-        files["cleaned_table"] = options.cleaned_table
-        judged = review.judged_parts(*_judged(fitted))
-        wrong = pd.concat([part.query("keep == 0") for _, part in judged])
-        artifacts.write(options.cleaned_table, tables.cleaned(options, data, wrong))
     parts = (
         tables.with_unjudged(part, data, rows)
         for rows, part in review.judged_parts(*_judged(fitted))
     )
     artifacts.write(options.output, artifacts.Parts(parts))
+    if options.cleaned_table:
+        files["cleaned_table"] = options.cleaned_table
+        judged = review.judged_parts(*_judged(fitted))
+        wrong = pd.concat([part.query("keep == 0") for _, part in judged])
+        artifacts.write(options.cleaned_table, tables.cleaned(options, data, wrong))
     _tell_found(options, data, fitted, files, warnings)
 
 
@@ -226,7 +227,9 @@ def review(options: Namespace) -> None:
 
         def judge(decided: Decided) -> Judgement:
             table = decided.table(data.instance_ids, data.label_names)
-            return Judgement.of(clone(fitted).fit(X, candidates, table, votes=data.votes), X)
+            return Judgement.of(
+                clone(fitted).fit_compact(X, candidates, table, votes=data.votes), X
+            )
 
         items = Items(
             options.features,
@@ -277,12 +280,14 @@ def predict(options: Namespace) -> None:
     if options.id in model.label_names:
         raise UserError(f"{options.id}: is the name of a label too; rename the column of ids")
     column = prediction.labels_column(model)
+    if options.id == column:
+        raise UserError(f"--id {column}: is a column of our own table; rename yours")
     words = model.encoding.words if model.encoding else []
     done: list[int] = []  # rows of each part
 
     def parts() -> "Iterator[pd.DataFrame]":
         for path in options.files:
-            for first, part in batches.read(path, model.columns, options.id, words):
+            for first, part in batches.read(path, model.columns, options.id, words, _warn):
                 predicted = prediction.table(model, part, str(path), first)
                 predicted[column] = predicted[column].map(options.separator.join)
                 if options.id is not None:
@@ -332,7 +337,7 @@ def diff(options: Namespace) -> None:
     from wscpml.quality import diff
     from wscpml.serving import versions
 
-    sides = [Path(each) for each in (options.old, options.new)]
+    sides = [each for each in map(Path, (options.old, options.new)) if not each.is_dir()]
     _refuse_overwriting({"-o": options.output, "--html": options.html}, sides)
     with _shown("comparing"):
         old, new = map(versions.version, (options.old, options.new))
@@ -449,7 +454,9 @@ def _fitted(options: Namespace) -> "tuple[Dataset, WSCPML, list[str]]":
         chosen["complete"] = False
     method = WSCPML(**chosen, verbose=shown)
     given = _probabilities(options, data)
-    fitted = method.fit(data.compact_features, candidates, options.decisions, given, data.votes)
+    fitted = method.fit_compact(
+        data.compact_features, candidates, options.decisions, given, data.votes
+    )
     return data, fitted, warnings
 
 
@@ -509,6 +516,10 @@ def _padded(data: Dataset, name: str, seed: int) -> Any:
     return noise.pad_candidates(data.truth, BENCHMARKS[name][1], stream(seed, "noise"))  # type: ignore[arg-type]
 
 
+def _warn(remark: str) -> None:
+    print(readable(f"warning: {remark}"), file=sys.stderr)
+
+
 def _inputs(options: Namespace) -> list[Path]:
     """The files that a command reads a data set and settings from."""
     names = ("features", "candidates", "truth", "params", "decisions", "probabilities")
@@ -519,14 +530,31 @@ def _inputs(options: Namespace) -> list[Path]:
 
 
 def _refuse_overwriting(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
-    """An output may be neither an input nor another output, whatever it is called."""
+    """An output may be neither an input, nor among the files of one, nor another output."""
     given = {option: path for option, path in outputs.items() if path}
     for option, path in given.items():
-        if any(_same_file(path, each) for each in inputs):
-            raise UserError(f"{path}: is an input, which {option} would overwrite; name another")
+        for each in inputs:
+            if not path.exists() and not _same_file(path, each) and _is_among(path, each):
+                raise UserError(
+                    f"{path}: {option} would be among the files of {each}; name another"
+                )
+            if _is_among(path, each):
+                raise UserError(
+                    f"{path}: is an input, which {option} would overwrite; name another"
+                )
     for (one, path), (other, again) in combinations(given.items(), 2):
         if _same_file(path, again):
             raise UserError(f"{again}: is what both {one} and {other} would write; name another")
+
+
+def _is_among(path: Path, given: Path) -> bool:
+    """Whether a file is an input, or one of the files of a directory or a pattern, or would be."""
+    if given.is_dir():
+        return _same_file(path.parent, given) or any(_same_file(path, e) for e in given.iterdir())
+    if set(given.name) & set("*?[") and not given.exists():
+        fits = fnmatch(path.name, given.name) and _same_file(path.parent, given.parent)
+        return fits or any(_same_file(path, each) for each in given.parent.glob(given.name))
+    return _same_file(path, given)
 
 
 def _same_file(one: Path, other: Path) -> bool:

@@ -3,15 +3,13 @@
 from argparse import Namespace
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wscpml.datasets.dataset import Dataset
 from wscpml.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-WORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")  # files whose numbers are kept as they are written
 
 
 def with_unjudged(decided: "pd.DataFrame", data: Dataset, rows: slice) -> "pd.DataFrame":
@@ -46,11 +44,14 @@ def refuse_uncleanable(options: Namespace) -> None:
 
 def cleaned(options: Namespace, data: Dataset, dropped: "pd.DataFrame") -> "pd.DataFrame":
     """The person's own table, its tags without those that are not to be kept."""
+    import pandas as pd
+
     from wscpml.datasets import own, table_files, tags
+    from wscpml.datasets.tables import of_one_kind
 
     path = Path(options.features)
     table = read = table_files.read(path, [options.tags])
-    if table_files.kind(path) in WORDS:
+    if table_files.is_of_text(path):  # whose numbers are kept as they are written
         table = table_files.read(path, list(map(str, table)))
     names = data.label_names + (data.unjudged.label_names if data.unjudged else [])
     spelt = {tags.plain(name): name for name in names} if options.merge_variants else {}
@@ -61,15 +62,17 @@ def cleaned(options: Namespace, data: Dataset, dropped: "pd.DataFrame") -> "pd.D
     def renamed(labels: Iterable[str]) -> dict[str, str]:
         return {label: spelt.get(tags.plain(label), label) for label in labels}
 
-    if options.tags not in table:
+    whole = table.assign(**{str(name): of_one_kind(table[name]) for name in table})
+    if options.tags not in table or tags.of_zero_and_one(read[options.tags]) is not None:
         apart = (options.id, *options.show)
         columns, _ = tags.columns(
             options.tags, [name for name in map(str, table) if name not in apart]
         )
-        return _without(table, read[columns], renamed(columns), wrong)
+        return _without(whole, read[columns], renamed(columns), wrong)
     lists = tags.read_lists(table[options.tags], options.separator, str(path), own.on_command_line)
     of_each = renamed(label for labels in lists.labels for label in labels)
-    return table.assign(**{options.tags: lists.without(wrong, of_each)})
+    left = pd.Series(lists.without(wrong, of_each), table.index)
+    return whole.assign(**{options.tags: of_one_kind(left)})
 
 
 def _without(
@@ -84,14 +87,23 @@ def _without(
     """
     import numpy as np
 
-    from wscpml.datasets.tables import numbers
+    from wscpml.datasets import tags
 
-    values = numbers(columns, "")
-    absent = np.argwhere(values <= 0)
-    zero = table[list(columns)].iat[tuple(absent[0])] if len(absent) else "0"
+    def none(column: "pd.Series[Any]") -> Any:
+        """0 or -1 as a column that has neither would have it."""
+        cell = column.iloc[0]
+        if isinstance(cell, str):
+            return "False" if cell.strip().lower() == "true" else str(least)
+        return type(cell)(0 if isinstance(cell, bool | np.bool_) else least)
+
+    marks: dict[str, Any] = {name: tags.of_zero_and_one(columns[name]) for name in names}
+    least = int(min(0, *(each.min() for each in marks.values())))
     changed = {}
-    for (name, label), of_column in zip(names.items(), values.T, strict=True):
-        there = np.flatnonzero(of_column > 0).tolist()
-        changed[name] = table[name].copy()
-        changed[name].iloc[[i for i in there if (i, label) in wrong]] = zero
+    for name, label in names.items():
+        there = np.flatnonzero(marks[name] > 0).tolist()
+        absent = np.flatnonzero(marks[name] <= 0)
+        column = table[name].copy()
+        zero = column.iloc[absent[0]] if len(absent) else none(column)
+        column.iloc[[i for i in there if (i, label) in wrong]] = zero
+        changed[name] = column
     return table.assign(**changed)

@@ -1,6 +1,6 @@
 """Files of features in parts, so that they may be larger than memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from wscpml.arrays import row_blocks, to_dense
 from wscpml.datasets import csv_files, own, readers, table_files
-from wscpml.datasets.tables import refuse_missing
+from wscpml.datasets.tables import of_one_kind, refuse_missing
 from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
 
@@ -16,25 +16,32 @@ ROWS_AT_ONCE = 4096
 
 
 def read(
-    path: Path, features: list[str], id: str | None, words: Sequence[str] = ()
+    path: Path,
+    features: list[str],
+    id: str | None,
+    words: Sequence[str] = (),
+    tell: Callable[[str], object] = str,
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     """Parts of a file, each with the number of its first row, from 1 on.
 
     They have the features and the id, and no other columns. A file without names has the features
     in their order. CSV and Parquet stay on disk, other formats are read as a whole. `words` are
-    the columns that are not to be read as numbers.
+    the columns that are not to be read as numbers. What a person may not have meant is given to
+    `tell`.
     """
     own.refuse_unreadable(path)
     first = 1
     with told_if_unreadable(path):
-        if path.suffix in (".csv", ".tsv"):
+        if path.is_dir() or table_files.is_pattern(path):
+            parts = _table(path, features, id, words)
+        elif path.suffix in (".csv", ".tsv"):
             parts = _csv(path, features, id, words)
         elif path.suffix == ".parquet":
             parts = _parquet(path, features, id)
         elif table_files.is_table(path):
             parts = _table(path, features, id, words)
         else:
-            parts = _whole(path, features)
+            parts = _whole(path, features, tell)
         for part in parts:
             if id is not None:
                 own.ids(part, id, path, own.on_command_line("id"), first)
@@ -57,13 +64,16 @@ def _parquet(path: Path, features: list[str], id: str | None) -> Iterator[pd.Dat
 
     wanted = _wanted(read_schema(path).names, features, id, path)
     for table in table_files.parquet_tables(path, wanted, ROWS_AT_ONCE):
-        yield table.to_pandas(ignore_metadata=True)  # an index is a column too
+        found = table.to_pandas(ignore_metadata=True)  # an index is a column too
+        yield table_files.with_class_names(found, table, path)
 
 
 def _table(
     path: Path, features: list[str], id: str | None, words: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     table = table_files.read(path, [*words, *([] if id is None else [id])])
+    if id in table:
+        table[id] = of_one_kind(table[id])
     wanted = _wanted(list(map(str, table)), features, id, path)
     for rows in row_blocks(len(table), ROWS_AT_ONCE):
         yield table[rows][wanted]
@@ -75,12 +85,16 @@ def _wanted(names: list[str], features: list[str], id: str | None, path: Path) -
     return [name for name in names if name in wanted]
 
 
-def _whole(path: Path, features: list[str]) -> Iterator[pd.DataFrame]:
+def _whole(
+    path: Path, features: list[str], tell: Callable[[str], object]
+) -> Iterator[pd.DataFrame]:
     found = readers.read(path)
     X: Any = found.features
     if X is None:
         raise UserError(f"{path}: holds no features")
     if path.suffix in readers.SVMLIGHT and X.shape[1] < len(features):
+        if found.first_column == 1:
+            tell(f"{path}: no row has column 0, so that columns are taken to count from 1")
         X.resize((X.shape[0], len(features)))  # its last features are 0 in all rows
     if found.feature_names is None and X.shape[1] != len(features):
         raise UserError(f"{path}: has {X.shape[1]} features, the model takes {len(features)}")

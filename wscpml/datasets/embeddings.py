@@ -42,7 +42,7 @@ def embed(
     """
     from tqdm import tqdm
 
-    cells = ["" if row is None or isinstance(row, float) else row for row in rows]
+    cells = ["" if _is_nothing(row) else row for row in rows]
     keys = [_key(row, i) for i, row in enumerate(cells)]
     directory = Path(cache) / sha256(name.encode()).hexdigest()[:16]
     known = _stored(directory)
@@ -56,6 +56,10 @@ def embed(
             known |= dict(zip(wanted, vectors, strict=True))
             bar.update(len(wanted))
     return np.stack([known[key] for key in keys]) if keys else np.empty((0, 0), np.float32)
+
+
+def _is_nothing(row: Any) -> bool:
+    return row is None or isinstance(row, float) and np.isnan(row)
 
 
 def _key(row: Any, i: int) -> str:

@@ -34,7 +34,7 @@ from wscpml.datasets.columns import (
     unlisted,
 )
 from wscpml.datasets.dataset import refuse_twice
-from wscpml.datasets.tables import numbers, refuse_missing, short
+from wscpml.datasets.tables import chosen, numbers, short
 from wscpml.devices import one_blas_thread
 from wscpml.errors import UserError
 from wscpml.progress import counted
@@ -329,8 +329,7 @@ class Encoding:
         `source` and the number of the `first` row are for messages about what cannot be taken. If
         `shown`, a bar tells how far it is.
         """
-        refuse_missing(self.columns, list(map(str, table)), source)
-        table = _numbered(table, first)
+        table = _numbered(chosen(table, self.columns, source), first)
         encoded = np.empty((len(table), len(self.names)))
         blocks = row_blocks(len(table), ROWS_AT_ONCE)  # words and letters of all take much more
         for rows in counted(blocks, "encoding rows", shown):

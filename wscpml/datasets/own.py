@@ -1,7 +1,8 @@
 """A person's own files: which column or array is what."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from wscpml.datasets.tables import numbers
 from wscpml.errors import UserError
 
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 NO_LABELS, UNKNOWN = np.uint8(0), np.int8(-1)  # what long rows mean by leaving an instance out
 MOST_NAMED = 20  # columns in a message
 NO_VOTES = np.float64(0)
@@ -101,6 +101,11 @@ def load(
     if sources.separator == "":
         raise UserError(f"{sources.named('separator')}: must not be empty")
     files = _Files(sources, shown)
+    with files.told_by_their_rows():
+        return _load(files, sources, held_out)
+
+
+def _load(files: "_Files", sources: Sources, held_out: Callable[[int], Array] | None) -> Dataset:
     for name in sources.show:
         files.shown_in(name)
     has_truth = bool(sources.truth or files.holds_truth())
@@ -111,8 +116,9 @@ def load(
     if has_truth:
         truth = _in_full(files.labels(sources.truth or sources.features, "truth"))
         candidates = _in_full(candidates)
-    if features.ids is None and candidates.matrix.shape[0] == n:
-        features = replace(features, ids=candidates.ids)
+    for labels in filter(None, (candidates, truth)):
+        if features.ids is None:
+            features = replace(features, ids=files.adopted(labels, n))
     to_show = {name: files.shown_column(name, features) for name in sources.show}
     label_names = candidates.names or _numbered("label", candidates.matrix.shape[1])
     matrices = [_aligned(candidates, features, sources, NO_LABELS)]
@@ -167,7 +173,28 @@ class _Files:
     def __init__(self, sources: Sources, shown: bool) -> None:
         self.sources, self.shown = sources, shown
         self.read: dict[Path, Any] = {}
+        self.parts: dict[Path, list[tuple[Path, int]]] = {}  # of a table in several files
         self.remarks: list[str] = []
+
+    @contextmanager
+    def told_by_their_rows(self) -> Iterator[None]:
+        """Refusals of a row of a table in several files name the file and its row."""
+        try:
+            yield
+        except UserError as mistake:
+            raise UserError(*map(self._of_its_file, mistake.args)) from None
+
+    def _of_its_file(self, line: str) -> str:
+        for path, parts in self.parts.items():
+            told = re.match(f"{re.escape(str(path))}: row (\\d+)", line)
+            if told is None:
+                continue
+            row = int(told[1])
+            for file, count in parts:
+                if row <= count:
+                    return f"{file}: row {row}{line[told.end() :]}"
+                row -= count
+        return line
 
     def content(self, path: Path) -> Any:
         """A table, or the Parts of another format."""
@@ -176,7 +203,8 @@ class _Files:
             if table_files.is_table(path):
                 named = (self.sources.id, self.sources.tags, "label", *self.sources.show)
                 words = [name for name, role in self.sources.columns.items() if role != "number"]
-                table = table_files.read(path, [name for name in (*named, *words) if name])
+                text = [name for name in (*named, *words) if name]
+                table, self.parts[path] = table_files.read_with_parts(path, text)
                 self.read[path] = self.without_row_numbers(table, path)
             else:
                 self.read[path] = readers.read(path, self.sources.label_count)
@@ -185,7 +213,7 @@ class _Files:
     def without_row_numbers(self, table: pd.DataFrame, path: Path) -> pd.DataFrame:
         """A table without the column that pandas writes an index to, unless it is the ids."""
         first, n = table.columns[0], len(table)
-        if first not in UNNAMED or first == self.sources.id or not n:
+        if first not in table_files.UNNAMED or first == self.sources.id or not n:
             return table
         if not any(np.array_equal(table[first], range(k, n + k)) for k in (0, 1)):
             return table
@@ -228,6 +256,11 @@ class _Files:
         if isinstance(found, readers.Parts):
             if found.features is None:
                 raise UserError(f"{path}: holds no features")
+            if found.first_column == 0:
+                self.remarks.append(
+                    f"{path}: some row has column 0, so that columns count from 0; in files to "
+                    "predict some row must have it, too"
+                )
             return Features(found.features, found.feature_names, None)
         with_tags = sources.candidates in (None, path)
         tagged = self.tag_columns(found, path, with_tags)
@@ -256,7 +289,10 @@ class _Files:
         if isinstance(found, readers.Parts):
             return _matrix_labels(found, path, kind, path == sources.features)
         ids, tagged = self.ids(found, path), self.tag_columns(found, path)
-        if tagged == [sources.tags]:
+        marks = tags.of_zero_and_one(found[sources.tags]) if tagged == [sources.tags] else None
+        if marks is not None:
+            found = found.assign(**{tagged[0]: marks})
+        elif tagged == [sources.tags]:
             column, named = found[sources.tags], sources.named
             lists = tags.read_lists(column, sources.separator, str(path), named)
             self.remarks += lists.remarks
@@ -272,6 +308,30 @@ class _Files:
         names = list(map(str, columns))
         matrix = binary(self.numbers(columns, path, bool(tagged)), str(path), names)
         return Labels(path, matrix, names, ids)
+
+    def adopted(self, labels: Labels, n: int) -> list[str] | None:
+        """Ids for n features that have none, if labels have some.
+
+        Long rows come in any order and may lack instances, so these must name them by number.
+        """
+        ids, features = labels.ids, self.sources.features
+        if ids is None or not labels.may_lack_instances and len(ids) != n:
+            return None
+        if not labels.may_lack_instances:
+            self.remarks.append(
+                f"{labels.path}: its ids are taken for those of {features}, which has none, row by "
+                "row; make sure that both have the same order"
+            )
+            return ids
+        for first in (0, 1):
+            numbers = list(map(str, range(first, n + first)))
+            if set(numbers) == set(ids):
+                return numbers
+        raise UserError(
+            f"{labels.path}: its rows name instances, such as {ids[0]!r}, and {features} does not; "
+            f"give features as a table with the column {self.sources.id!r}, or number all {n} "
+            "instances by their rows, from 0 or from 1 on"
+        )
 
     def tag_columns(self, table: pd.DataFrame, path: Path, all_of_them: bool = True) -> list[str]:
         """The columns of a table that hold its tags: one of lists, or some of 0 and 1, or none."""

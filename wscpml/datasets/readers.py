@@ -39,6 +39,7 @@ class Parts:
     truth: Array | None = None  # 0/1 (n, q)
     feature_names: list[str] | None = None
     label_names: list[str] | None = None
+    first_column: int | None = None  # the number of the first, where that had to be guessed
 
 
 def merged(parts: list[Parts]) -> Parts:
@@ -316,15 +317,15 @@ def read_svmlight(path: Path) -> Parts:
     wrong = next((i for i, row in enumerate(labels) if not all(map(isfinite, row))), None)
     if wrong is not None:
         raise UserError(f"{path}: row {wrong + 1}: a label is not a finite number")
-    features = _rows_of_cells(found, [len(row) - 1 for row in rows], path)
+    features, first = _rows_of_cells(found, [len(row) - 1 for row in rows], path)
     values, found_labels = indicator(labels, float)
     matrix = in_full(found_labels, str(path))
     names = [str(int(value)) if value.is_integer() else str(value) for value in values]
-    return Parts(features=features, labels=matrix, label_names=names)
+    return Parts(features=features, labels=matrix, label_names=names, first_column=first)
 
 
-def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> sparse.csr_array:
-    """A matrix of cells; columns count from 1 unless there is a 0."""
+def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> tuple[sparse.csr_array, int]:
+    """A matrix of cells, and the number of its first column: 1 unless there is a 0."""
     index, value = (cells[name].to_numpy() for name in ("index", "value"))
     row = np.repeat(np.arange(len(per_row)), per_row)
     wrong = index < 0
@@ -339,9 +340,10 @@ def _rows_of_cells(cells: Any, per_row: list[int], path: Path) -> sparse.csr_arr
             "or leave out such values"
         )
     ask_for_columns(int(index.max()) + 1, path)
-    index = index - (index.min() > 0)
+    first = int(index.min() > 0)
+    index = index - first
     indptr = np.concatenate([[0], np.cumsum(per_row)])
-    return compressed(value, index, indptr, (len(per_row), int(index.max()) + 1))
+    return compressed(value, index, indptr, (len(per_row), int(index.max()) + 1)), first
 
 
 def indicator(

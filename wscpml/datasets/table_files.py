@@ -31,7 +31,9 @@ from wscpml.errors import UserError
 from wscpml.limits import TABLE_COLUMN, ask, budget, told_if_unreadable
 
 STANDARD_INPUT = Path("-")
+UNNAMED = ("column 1", "Unnamed: 0")  # what we and pandas call a first column without a name
 PACKED = (".csv.gz", ".tsv.gz", ".jsonl.gz")
+OF_TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")  # whose cells are text, whatever is made of them
 KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", *PACKED)
 ARROW = ".arrow"  # in a directory of Hugging Face
 MOST_PACKED, SMALL = 200, 64 << 20  # a file may unpack to so many times its size, or so many bytes
@@ -61,6 +63,11 @@ def kind(path: Path) -> str:
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
+def is_of_text(path: Path) -> bool:
+    """Whether some file of a table has cells that are text, whatever is made of them."""
+    return path != STANDARD_INPUT and any(kind(file) in OF_TEXT for file in _files(path))
+
+
 def is_table(path: Path) -> bool:
     """Whether a path stands for a table rather than for matrices."""
     return path == STANDARD_INPUT or path.is_dir() or is_pattern(path) or kind(path) in KINDS
@@ -73,12 +80,37 @@ def is_pattern(path: Path) -> bool:
 
 def read(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
     """The whole table; columns named in `text` are not read as numbers where a file is of text."""
+    return read_with_parts(path, text)[0]
+
+
+def read_with_parts(
+    path: Path, text: Collection[str] = ()
+) -> tuple[pd.DataFrame, list[tuple[Path, int]]]:
+    """The same, and if it is in several files, each with how many rows it has.
+
+    A column that is text in one of them is so in all whose cells are text.
+    """
     if path == STANDARD_INPUT:
-        return _standard_input(text)
+        return _standard_input(text), []
     files = _files(path)
     if len(files) == 1:
-        return _one(files[0], text)
+        return _one(files[0], text), []
     tables = [_one(file, text) for file in files]
+    _refuse_other_columns(files, tables)
+    names = list(map(str, tables[0]))
+    mixed = [name for name in names if len({_is_of(table[name]) for table in tables}) > 1]
+    if mixed:
+        tables = [
+            _one(file, [*text, *mixed]) if kind(file) in OF_TEXT else table
+            for file, table in zip(files, tables, strict=True)
+        ]
+    whole, first = pd.concat(tables, ignore_index=True), names[0]
+    if first in UNNAMED and first not in text and all(_counts(table[first]) for table in tables):
+        whole[first] = range(len(whole))  # in place of the numbers of each file's own rows
+    return whole, list(zip(files, map(len, tables), strict=True))
+
+
+def _refuse_other_columns(files: list[Path], tables: list[pd.DataFrame]) -> None:
     first = tables[0]
     for file, table in zip(files, tables, strict=True):
         if set(table) != set(first):
@@ -87,7 +119,19 @@ def read(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
                 f"{file}: its columns are not those of {files[0].name}: only one of them has "
                 f"{few(odd)}"
             )
-    return pd.concat(tables, ignore_index=True)
+
+
+def _is_of(column: "pd.Series[Any]") -> str:
+    """What the cells of a column are, by its type alone."""
+    kind = getattr(column.dtype, "kind", "O")
+    return "numbers" if kind in "iuf" else kind
+
+
+def _counts(column: "pd.Series[Any]") -> bool:
+    """Whether each cell is one more than that of the row before, and all are whole numbers."""
+    if _is_of(column) != "numbers" or not len(column):
+        return False
+    return column[0] % 1 == 0 and np.array_equal(column, column[0] + np.arange(len(column)))
 
 
 def _files(path: Path) -> list[Path]:
@@ -100,13 +144,34 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     parts = sorted(each.name for each in path.iterdir() if each.is_dir())
-    found = sorted(each for each in path.iterdir() if kind(each) in (*KINDS, ARROW))
+    found = _saved(path) or sorted(each for each in path.iterdir() if _is_part(each))
     if not found and parts:
         raise UserError(
             f"{path}: has the directories {few(parts)}; name one of them: {path / parts[0]}"
         )
     if not found:
         raise UserError(f"{path}: has no table; read are {', '.join(KINDS)}")
+    return found
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a file in a directory is a table, and not what Hugging Face keeps beside one."""
+    return kind(path) in KINDS or path.suffix == ARROW and not path.name.startswith("cache-")
+
+
+def _saved(directory: Path) -> list[Path]:
+    """The files that Hugging Face's `save_to_disk` says that it wrote, if it says so."""
+    state = directory / "state.json"
+    if not state.is_file():
+        return []
+    try:
+        listed = json.loads(state.read_text(encoding="utf-8")).get("_data_files") or []
+        found = [directory / Path(each["filename"]).name for each in listed]
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise UserError(f"{state}: does not list files as Hugging Face does") from None
+    lost = [each for each in found if not each.is_file()]
+    if lost:
+        raise UserError(f"{lost[0]}: is missing; state.json beside it lists it")
     return found
 
 
@@ -317,6 +382,11 @@ READERS: dict[str, Callable[[Path, Collection[str]], pd.DataFrame]] = {
 
 def _with_class_names(table: Any, path: Path) -> pd.DataFrame:
     """A table with the names of classes for their numbers, where Hugging Face has such."""
+    return with_class_names(_as_columns(_checked(table).to_pandas()), table, path)
+
+
+def with_class_names(found: pd.DataFrame, table: Any, path: Path) -> pd.DataFrame:
+    """The same for what was made of Arrow's table."""
     stored = (table.schema.metadata or {}).get(b"huggingface")
     described = path.parent / "dataset_info.json"
     try:
@@ -329,11 +399,18 @@ def _with_class_names(table: Any, path: Path) -> pd.DataFrame:
         named = {name: _class_names(each) for name, each in (features or {}).items()}
     except (KeyError, TypeError, AttributeError, ValueError):
         raise UserError(f"{path}: its description by Hugging Face cannot be read") from None
-    found = _checked(table).to_pandas()
     for column, names in named.items():
         if names and column in found:
             found[column] = [_named(cell, names, path, column) for cell in found[column]]
     return found
+
+
+def _as_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose columns are called by text, the named parts of its index among them."""
+    table.columns = list(map(str, table))
+    table.index.names = [None if name is None else str(name) for name in table.index.names]
+    named = [name for name in table.index.names if name is not None and name not in table]
+    return table.reset_index(named) if named else table
 
 
 def _checked(table: Any) -> Any:

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Sequence
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from wscpml.arrays import Array
-from wscpml.datasets.dataset import few
+from wscpml.datasets.dataset import few, refuse_twice
 from wscpml.errors import UserError
 
 MOST_SHOWN = 60  # characters of a cell
@@ -25,6 +26,15 @@ def refuse_missing(names: list[str], there: list[str], source: str) -> None:
             f"{source}: has no column {few(missing)}, which the model needs; its columns are "
             f"{few(there)}"
         )
+
+
+def chosen(table: pd.DataFrame, names: list[str], source: str) -> pd.DataFrame:
+    """The columns of a table that the model needs, in its order, called by text."""
+    there, needed = list(map(str, table)), set(names)
+    refuse_missing(names, there, source)
+    if sum(name in needed for name in there) > len(names):
+        refuse_twice(there, "column", source)
+    return table.set_axis(there, axis=1)[names]
 
 
 def not_utf_8(path: Path, before: bytes) -> UserError:
@@ -70,6 +80,19 @@ def numbers(
             f"not a number; {way_out}"
         )
     return forced.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def of_one_kind(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column whose cells are text if they are of several kinds, which Parquet does not have."""
+    if column.dtype != object or column.dropna().map(_kind).nunique() < 2:
+        return column
+    return column.map(str, na_action="ignore")
+
+
+def _kind(cell: Any) -> str:
+    if isinstance(cell, Number) and not isinstance(cell, bool | np.bool_):
+        return "number"
+    return "list" if isinstance(cell, list | np.ndarray) else type(cell).__name__
 
 
 def _bounded(cell: Any) -> Any:

@@ -22,7 +22,9 @@ from wscpml.parameters import ParameterError
 USUAL = ";"  # separator, and the one where no cell has another
 SEPARATORS = "|,"  # that are recognised; / and the like are told
 COMMON_SEPARATORS = ",|;/"
+WITHOUT_SEPARATORS = "give a list of labels for each row"
 LISTS = (list, tuple, set, frozenset, np.ndarray)
+STRAY = 0.1  # of the cells with another mark: where `;` is in fewer, it stands between no labels
 FEW_ROWS = 20  # of so few, odd labels are not worth telling
 UNLIKE = 0.5  # more labels than this share of the rows are hardly labels
 
@@ -82,11 +84,12 @@ def read_lists(
     column: "pd.Series[Any]",
     separator: str | None,
     source: str,
-    named: Callable[[str], str],
+    named: Callable[[str], str] | None,
 ) -> Lists:
     """The labels of a column of lists.
 
     A cell is text with a separator, a JSON list, or a list; no separator is found by looking.
+    What options are `named` is for remarks, None where there are none.
     """
     codes, cells = _different(column)
     counts = pd.Series(np.bincount(codes[codes >= 0], minlength=len(cells)))
@@ -109,7 +112,7 @@ def read_lists(
         if found and any(isinstance(each, (*LISTS, dict)) for each in found):
             raise refuse(k, "has a list within the list; a row has one list of labels")
         if found:
-            rows[k] = taken(str(each) for each in found if each is not None)
+            rows[k] = taken(_label(each) for each in found if not pd.isna(each))
     written = [k for k, found in enumerate(rows) if found is None]
     texts = pd.Series([cells[k] for k in written], dtype=object)
     often = counts.iloc[written].reset_index(drop=True)
@@ -123,6 +126,26 @@ def read_lists(
             f"{odd.iloc[0][:40]!r}; they are cut at {separator!r}"
         )
     return Lists(codes, cells, rows, separator, remarks, source)
+
+
+def _label(item: Any) -> str:
+    """A label as text; whole numbers are so also where Arrow has floats, beside nothing."""
+    return str(int(item) if isinstance(item, float | np.floating) and item.is_integer() else item)
+
+
+def of_zero_and_one(column: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """A column of 0 and 1, of -1 and 1, or of true and false as numbers; None if it is of others.
+
+    Numbers may be text; nothing is NaN.
+    """
+    known = column.dropna()
+    if not len(known) or known.map(lambda cell: isinstance(cell, LISTS)).astype(bool).any():
+        return None
+    words = known.astype(str).str.strip().str.lower().replace({"true": "1", "false": "0"})
+    values = pd.to_numeric(words, errors="coerce")
+    if not (values.isin([0, 1]).all() or values.isin([-1, 1]).all()):
+        return None
+    return values.astype(float).reindex(column.index)
 
 
 def _different(column: "pd.Series[Any]") -> tuple[Array, list[Any]]:
@@ -155,33 +178,43 @@ def _separator(
     often: "pd.Series[Any]",
     given: str | None,
     where: str,
-    named: Callable[[str], str],
+    named: Callable[[str], str] | None,
 ) -> tuple[str, list[str]]:
     """What stands between labels, and remarks: what is given, `;`, or what most cells have."""
     assumed = given or USUAL
-    if not len(texts) or texts.str.contains(assumed, regex=False).any():
-        return assumed, []
     counts = {
-        each: int(often[texts.str.contains(each, regex=False)].sum()) for each in COMMON_SEPARATORS
+        each: int(often[texts.str.contains(each, regex=False)].sum())
+        for each in (*COMMON_SEPARATORS, assumed)
+        if len(texts)
     }
+    if not counts or given and counts[given]:
+        return assumed, []
     likely, most = (max(of, key=lambda each: counts[each]) for of in (SEPARATORS, counts))
-    if given is None and counts[likely]:
+
+    def give(what: str) -> str:
+        return f"give {what} as {named('separator')}" if named else WITHOUT_SEPARATORS
+
+    if given is None and counts[USUAL] < STRAY * counts[likely]:
         return likely, [
             f"{where}{likely!r} is taken for what stands between labels, {counts[likely]} cells "
-            f"have it; if it does not, give what does as {named('separator')}"
+            f"have it; if it does not, {give('what does')}"
         ]
-    if counts[most]:
+    if counts[most] > counts[assumed]:
+        had = f"{counts[assumed]} cells have" if counts[assumed] else "no cell has"
         return assumed, [
-            f"{where}no cell has {assumed!r}, {counts[most]} have {most!r}; if that stands between "
-            f"labels, give it as {named('separator')}"
+            f"{where}{had} {assumed!r}, {counts[most]} have {most!r}; if that stands between "
+            f"labels, {give('it')}"
         ]
+    if counts[assumed]:
+        return assumed, []
     told = [f"{where}no cell has {given!r}, so each cell is one label"] if given else []
     words = int(often[texts.str.strip().str.contains(r"\s", regex=True)].sum())
     if not given and words > often.sum() / 2:
         usual = short(texts.iloc[int(often.argmax())])
+        way_out = f"give {named('separator')} ' '" if named else WITHOUT_SEPARATORS
         told = [
-            f"{where}each cell is one label, such as {usual}; if blanks stand between labels, give "
-            f"{named('separator')} ' '"
+            f"{where}each cell is one label, such as {usual}; if blanks stand between labels, "
+            f"{way_out}"
         ]
     return assumed, told
 
@@ -194,7 +227,7 @@ def plain(label: str) -> str:
 def variants(names: Sequence[str], counts: Array) -> list[list[int]]:
     """Places of labels that are one but for case and blanks, the most frequent spelling first."""
     alike: dict[str, list[int]] = {}
-    for j in np.argsort(-counts, kind="stable"):
+    for j in np.argsort(-counts.astype(np.int64), kind="stable"):
         alike.setdefault(plain(names[j]), []).append(int(j))
     return sorted(each for each in alike.values() if len(each) > 1)
 
@@ -233,14 +266,9 @@ def odd_labels(
     names: Sequence[str], labels: Matrix, named: Callable[[str], str], merging: bool
 ) -> list[str]:
     """What a person may want to know of the labels ``(n, q)``: variants, and rare ones."""
-    counts, n, found = labels.sum(axis=0), labels.shape[0], []
-    groups = variants(names, counts)
-    if groups:
-        pairs = ["/".join(repr(names[j]) for j in group) for group in groups]
-        found.append(
-            f"{len(groups)} labels are written in several ways, {few(pairs)}: "
-            + ("they are merged" if merging else f"{named('merge_variants')} makes one of each")
-        )
+    counts, n = labels.sum(axis=0), labels.shape[0]
+    way_out = "they are merged" if merging else f"{named('merge_variants')} makes one of each"
+    found = _odd_spelling(names, counts, way_out)
     once = [name for name, count in zip(names, counts, strict=True) if count == 1]
     if once and n >= FEW_ROWS:
         found.append(
@@ -255,20 +283,31 @@ def odd_labels(
     return found
 
 
-def as_table(y: Any, index: Any, door: str = "y") -> Any:
+def _odd_spelling(names: Sequence[str], counts: Array, way_out: str) -> list[str]:
+    groups = variants(names, counts)
+    pairs = ["/".join(repr(names[j]) for j in group) for group in groups]
+    told = f"{len(groups)} labels are written in several ways, {few(pairs)}: {way_out}"
+    return [told] if groups else []
+
+
+def as_table(y: Any, index: Any, door: str = "y") -> tuple[Any, list[str]]:
     """Labels as lists or as text with separators, as a table of 0 and 1; others as they are.
 
     One column of two different words is left to be two classes; -1 and 1 become 0 and 1, and what
-    is neither is refused with its row and column. The `door` is what the argument is called.
+    is neither is refused with its row and column. The `door` is what the argument is called. What
+    a person may not have meant by lists is told beside.
     """
     cells = _cells(y)
     if cells is None:
-        return _zero_one(y, door)
-    names, matrix = read_lists(cells.rename(door), None, door, "{}=".format).indicator()
+        return _zero_one(y, door), []
+    lists = read_lists(cells.rename(door), None, door, None)
+    names, matrix = lists.indicator()
+    odd = _odd_spelling(names, matrix.sum(axis=0), "write them alike to make one of each")
+    remarks = [*lists.remarks, *(f"{door}: {line}" for line in odd)]
     rows = index if index is not None and not isinstance(y, pd.Series) else cells.index
     if len(rows) != len(cells):
         raise ParameterError(f"{door}: has labels of {len(cells)} rows, and there are {len(rows)}")
-    return named_columns(matrix, rows, names)
+    return named_columns(matrix, rows, names), remarks
 
 
 def in_rows(y: Any) -> Any:
@@ -301,19 +340,35 @@ def _cells(y: Any) -> "pd.Series[Any] | None":
         cells = pd.Series(y)
     else:
         return None
-    known = cells.dropna()
+    known = cells.dropna().astype(object)
     if not len(known):
         return None
     if known.map(lambda cell: isinstance(cell, LISTS)).all():
-        words = known.map(lambda cell: any(isinstance(each, (str, *LISTS)) for each in cell)).any()
-        return cells if words or known.map(len).nunique() > 1 else None
+        return None if isinstance(y, list | tuple) and _in_columns(list(known)) else cells
     if known.map(lambda cell: isinstance(cell, str)).all() and known.nunique() > 2:
         return cells
     return None
 
 
+def _in_columns(rows: list[Any]) -> bool:
+    """Whether lists are rows of a matrix rather than lists of labels.
+
+    They are as long then, and of 0 and 1 alone, or have some number twice, as no list of labels.
+    """
+    if any(isinstance(row, set | frozenset) for row in rows) or len(set(map(len, rows))) > 1:
+        return False
+    if any(isinstance(each, (str, *LISTS)) for row in rows for each in row):
+        return False
+    marks = all(each in (-1, 0, 1) for row in rows for each in row)
+    return marks or any(len(set(row)) < len(row) for row in rows)
+
+
 def _zero_one(y: Any, door: str) -> Any:
     """A matrix of 0 and 1 as it is, one of -1 and 1 as that; what is neither is refused."""
+    if isinstance(y, list | tuple) and len(y) and all(isinstance(row, LISTS) for row in y):
+        found = np.asarray(y)
+        values = _zero_one(found, door)
+        return y if values is found else values
     values = y.to_numpy() if isinstance(y, pd.DataFrame) and not _has_sparse_columns(y) else y
     if not isinstance(values, np.ndarray) or values.ndim != 2 or not values.size:
         return y

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
@@ -44,6 +45,7 @@ class MLkNN(Method):
         n = len(candidates)
         k = max(1, min(self.k, n - 1))
         self.neighbours_ = NearestNeighbors(n_neighbors=k).fit(X)
+        self.sparse_ = sparse.issparse(X)
         self.labels_ = candidates.astype(float)
         counts = self._counts(None)
         prior = (self.smoothing + self.labels_.sum(axis=0)) / (2 * self.smoothing + n)
@@ -61,4 +63,6 @@ class MLkNN(Method):
         return np.take_along_axis(self.posterior_, counts, axis=0)
 
     def _probabilities(self, X: Matrix) -> Array:
+        if self.sparse_ and not sparse.issparse(X):  # among equally near rows, the same come first
+            X = sparse.csr_array(X)
         return self._looked_up(self._counts(X))

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from wscpml.algorithm.network import start_rows
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
 from wscpml.datasets import tags
+from wscpml.datasets.columns import all_numbers
 from wscpml.datasets.tables import short
 from wscpml.devices import one_blas_thread
 from wscpml.parameters import ParameterError
@@ -89,7 +90,11 @@ def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -
         _refuse_other_names(probabilities.columns, columns, "column", door)
         probabilities = probabilities[columns]
     found = tags.in_rows(probabilities)
-    return found if sparse.issparse(found) else found.to_numpy()
+    if sparse.issparse(found):
+        return found
+    if all_numbers(found) and not all(isinstance(kind, np.dtype) for kind in found.dtypes):
+        return found.to_numpy(np.float64, na_value=np.nan)
+    return found.to_numpy()
 
 
 def _refuse_other_names(there: Names, wanted: Names, what: str, door: str) -> None:
@@ -161,7 +166,8 @@ def _learned_from(n: int, q: int) -> Array:
 
 def _in_columns(candidates: Any, probabilities: Any) -> tuple[Any, Any]:
     """Candidates that may be lists as columns of 0 and 1, one for each of the probabilities."""
-    table = tags.as_table(candidates, getattr(probabilities, "index", None), "candidates")
+    rows = probabilities.index if isinstance(probabilities, pd.DataFrame) else None
+    table, _ = tags.as_table(candidates, rows, "candidates")
     if not isinstance(table, pd.DataFrame) or isinstance(candidates, pd.DataFrame):
         return table, probabilities
     if not isinstance(probabilities, pd.DataFrame):
@@ -180,6 +186,8 @@ def _as_rows(candidates: Any) -> Matrix:
     given = candidates if sparse.issparse(candidates) else np.asarray(candidates)
     if given.ndim != 2:
         raise ParameterError(f"candidates: must have rows and columns, got shape {given.shape}")
+    if not given.shape[0]:
+        raise ParameterError("candidates: have no rows")
     Y = sparse.csr_array(given, copy=True)
     Y.sum_duplicates()
     wrong = np.flatnonzero(~np.isin(Y.data, (0, 1)))
