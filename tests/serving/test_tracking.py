@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -258,6 +259,29 @@ def test_a_run_is_named_by_what_differs_from_the_last_commit_and_by_its_data():
 def test_metrics_of_labels_that_mlflow_takes_for_one_keep_their_names_apart():
     found = track.named("rate", ["R&B", "R/B"], [0.1, 0.2])
     assert found == {"rate.R_B": 0.1, "rate.R_B_": 0.2}
+
+
+def test_columns_and_labels_of_any_name_and_length_are_logged_each_by_a_name_of_its_own(store):
+    columns = ["Year (released)", "Year [released]", "x" * 300 + "1", "x" * 300 + "2", "年/月"]
+    params = track.fit({f"dataset.columns.{name}": name for name in columns})
+    metrics = track.named("rate", columns, [0.1, 0.2, 0.3, 0.4, 0.5])
+    made = replace(a_result(store / "model"), model=None, params=params, metrics=metrics)
+    found = mlflow.get_run(tracking.log_run(made, "none")).data
+    assert sorted(found.params.values()) == sorted(columns)
+    assert sorted(found.metrics.values()) == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert found.params["dataset.columns.Year _released_"] == columns[0]
+
+
+def test_a_run_that_the_environment_names_is_left_alone(store, monkeypatch):
+    made = replace(a_result(store / "model"), model=None)
+    first = tracking.log_run(made, "none")
+    before = mlflow.get_run(first)
+    for identity, metrics in (("1", {"m": 1.0}), ("2", {"not / a ? name": 1.0})):
+        monkeypatch.setenv("MLFLOW_RUN_ID", first)
+        with suppress(UserError):
+            ours = tracking.log_run(replace(made, identity=identity, metrics=metrics), "none")
+            assert ours != first
+        assert mlflow.get_run(first).to_dictionary() == before.to_dictionary()
 
 
 def test_the_table_for_the_pages_begins_with_what_flipped_and_is_bounded(monkeypatch):

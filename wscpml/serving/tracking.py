@@ -48,6 +48,7 @@ from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
 from mlflow.store.db.utils import _get_alembic_config  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from mlflow.tracking.context.registry import resolve_tags  # noqa: E402
 from mlflow.types import ColSpec, Schema, TensorSpec  # noqa: E402
 from mlflow.types.schema import Array as ListOf  # noqa: E402
 from mlflow.utils.mlflow_tags import (  # noqa: E402
@@ -56,6 +57,7 @@ from mlflow.utils.mlflow_tags import (  # noqa: E402
     MLFLOW_SOURCE_NAME,
     MLFLOW_SOURCE_TYPE,
 )
+from mlflow.utils.validation import MAX_ENTITY_KEY_LENGTH  # noqa: E402
 from sqlalchemy import Engine, create_engine, event  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
@@ -69,6 +71,7 @@ SQLITE, POSTGRESQL = "sqlite:///", "postgresql"
 OUR_LOCK = 20_260_401  # any number that others do not take
 MOST_RUNS = 1000  # of one result
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
+LONGEST_NAME = MAX_ENTITY_KEY_LENGTH  # characters of a parameter, a metric or a tag
 PACKAGE = Path(__file__).parents[1]
 NO_SUCH_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
@@ -170,14 +173,11 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
         experiment_id = _experiment_id(experiment)
         run_id = _found_again(experiment_id, result.identity, ["FINISHED"])
         if run_id is None:
-            run = mlflow.start_run(
-                experiment_id=experiment_id,
-                run_name=result.name,
-                tags={RESULT: result.identity, PLACE: _place()},
-            )
+            about = resolve_tags({RESULT: result.identity, PLACE: _place()})
+            run = mlflow.MlflowClient().create_run(experiment_id, tags=about, run_name=result.name)
             ours = run.info.run_id
             try:
-                with run:
+                with mlflow.start_run(ours):  # without an id it is the one that MLFLOW_RUN_ID names
                     _log(result, model, ours, run.info.start_time)
                 run_id = _found_again(experiment_id, result.identity, ["FINISHED"]) or ours
             finally:
