@@ -34,6 +34,16 @@ def test_a_server_that_is_none_is_one_line_in_time(store, monkeypatch, kind):
     assert not list(store.iterdir())  # and no lock
 
 
+def test_a_silent_postgresql_is_one_line(store, monkeypatch):
+    assert os.environ["PGCONNECT_TIMEOUT"] == "10"
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")  # the least that there is
+    with hostile.server("silent") as address:
+        place = address.replace("http", "postgresql")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{place}/mlflow")
+        with pytest.raises(UserError, match=f"MLflow at {place}/mlflow failed .*timeout expired"):
+            tracking.prepare("none")
+
+
 @pytest.mark.parametrize("kind", ["silent", "dripping", "dripping_headers", "broken", "hanging_up"])
 def test_a_server_that_does_not_send_a_run_s_files_is_one_line(store, monkeypatch, kind):
     monkeypatch.setattr(tracking, "SECONDS_TO_ANSWER", 0.5)

@@ -31,6 +31,7 @@ os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # 7, with growing
 os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("PGCONNECT_TIMEOUT", "10")  # seconds; without it PostgreSQL has for ever
 
 import mlflow  # noqa: E402
 import numpy as np  # noqa: E402
@@ -549,6 +550,7 @@ def _make_tables(store: str) -> None:
     engine = create_engine(store)
     try:
         with engine.connect() as connection:
+            connection.exec_driver_sql(f"SET lock_timeout = '{MOST_WAITED}s'")
             connection.exec_driver_sql(f"SELECT pg_advisory_lock({OUR_LOCK})")
             mlflow.search_experiments(max_results=1)
     finally:
