@@ -140,9 +140,7 @@ def identity(found: Locked) -> str:
 
 def copied(files: list[str], found: Locked) -> list[str]:
     """The files that a run has itself; to large outputs its locks lead."""
-    large = [
-        name for name in files if name in found.outs and Path(name).stat().st_size > MOST_LOGGED
-    ]
+    large = [name for name in files if name in found.outs and size(name) > MOST_LOGGED]
     if large:
         print(f"too large for MLflow, kept by DVC alone: {', '.join(large)}", file=sys.stderr)
     return [name for name in files if name not in large]
@@ -156,9 +154,17 @@ def sources(settings: Settings) -> list[str]:
         path
         for path in named_files(settings)
         if not any(f"{path}/".startswith(f"{each}/") for each in kept)
-        and Path(path).stat().st_size <= MOST_COPIED
+        and size(path, "bring it back, or name another in params.yaml") <= MOST_COPIED
     ]
     return notes + small
+
+
+def size(path: str, way_out: str = artifacts.FROM_DVC) -> int:
+    """The bytes of a file; a UserError if it is not there."""
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {way_out}") from None
 
 
 def named_files(settings: Settings) -> list[str]:

@@ -249,6 +249,12 @@ def test_a_damaged_file_of_the_cache_is_not_taken_for_the_one_that_was(results, 
     assert not (tmp_path / "then").exists()
 
 
+def test_what_git_says_in_another_encoding_is_read_all_the_same(results):
+    Path("old.txt").write_bytes(b"caf\xe9\n")
+    assert versions.git("add", "old.txt") == ""
+    assert versions.git("show", ":old.txt") == "caf\\xe9"
+
+
 def test_nothing_is_written_to_a_place_outside_that_a_lock_names(results, store, tmp_path):
     text = Path("dvc.lock").read_text()
     Path("dvc.lock").write_text(text.replace("path: data/prepared", "path: ../prepared", 1))
