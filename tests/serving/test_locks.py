@@ -135,6 +135,9 @@ HOSTILE = {
     "an output without a hash": "stages: {a: {outs: [{path: x}]}}",
     "a hash that is none": "stages: {a: {outs: [{path: x, md5: ../../x}]}}",
     "git's own": f"stages: {{a: {{outs: [{{path: .git, md5: '{MD5}'}}]}}}}",
+    "git's own in capitals": f"stages: {{a: {{outs: [{{path: .GIT/hooks, md5: '{MD5}'}}]}}}}",
+    "git's own with a dot": f"stages: {{a: {{outs: [{{path: .git./hooks, md5: '{MD5}'}}]}}}}",
+    "a place outside of Windows": f"stages: {{a: {{outs: [{{path: 'x\\..\\..', md5: '{MD5}'}}]}}}}",
     "DVC's own": f"stages: {{a: {{outs: [{{path: .dvc/config, md5: '{MD5}'}}]}}}}",
     "the project itself": f"stages: {{a: {{outs: [{{path: ., md5: '{MD5}'}}]}}}}",
     "a name that no disk takes": f"stages: {{a: {{outs: [{{path: {'x' * 300}, md5: '{MD5}'}}]}}}}",
@@ -144,6 +147,13 @@ HOSTILE = {
     "laughs": "a: &a [x, x]\n"
     + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
 }
+
+
+@pytest.mark.parametrize("config", [b"[core\nremote", b"[core]\nanalytics = so\n", b"\xff\xfe"])
+def test_a_broken_configuration_of_dvc_is_one_line(project, config):
+    Path(".dvc/config").write_bytes(config)
+    with pytest.raises(UserError, match=f"^{Path.cwd()}: DVC cannot be used .config file error"):
+        locks.damaged()
 
 
 @pytest.fixture

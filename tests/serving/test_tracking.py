@@ -309,6 +309,22 @@ def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
     assert tracking._page_of_runs() == f"/experiments/{place}/runs?workflowType=machine_learning"
 
 
+def test_a_model_may_be_registered_by_a_name_with_quotes(store):
+    for _ in range(2):
+        run_id = tracking.log_run(a_result(store / "model"), "none", register_as='Ann\'s "5"')
+        (found,) = mlflow.MlflowClient().search_model_versions(f"run_id = '{run_id}'")
+        assert (found.name, str(found.version)) == ('Ann\'s "5"', "1")
+
+
+def test_a_server_s_fault_before_a_model_is_registered_is_told(store, monkeypatch):
+    def fails(*_: object, **__: object) -> None:
+        raise mlflow.exceptions.MlflowException("the server has a fault")
+
+    monkeypatch.setattr(mlflow.MlflowClient, "search_model_versions", fails)
+    with pytest.raises(UserError, match="the server has a fault"):
+        tracking.log_run(a_result(store / "model"), "none", register_as="songs")
+
+
 def test_a_model_is_registered_if_it_is_to_be(store):
     result = a_result(store / "model")
     first = tracking.log_run(result, "none")

@@ -296,9 +296,8 @@ def _remove(run: Run) -> None:
 def _register(run_id: str, name: str, description: str) -> None:
     """Make the model of a run the next version of a registered one, unless it is one already."""
     client = mlflow.MlflowClient()
-    with suppress(MlflowException):  # there is none of that name yet
-        if any(each.run_id == run_id for each in client.search_model_versions(f"name = '{name}'")):
-            return
+    if any(each.name == name for each in client.search_model_versions(f"run_id = '{run_id}'")):
+        return
     outputs = mlflow.get_run(run_id).outputs
     if outputs is not None:
         made = mlflow.register_model(f"models:/{outputs.model_outputs[0].model_id}", name)
