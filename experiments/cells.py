@@ -236,6 +236,8 @@ def load(results: Path) -> Results:
                 cell = _read(path, CellFile)
                 if (cell.benchmark, cell.method) != (benchmark, name):
                     raise UserError(f"is a result of {cell.method} on {cell.benchmark}")
+                if others := [each for each in cell.parameters if each not in PAIR]:
+                    raise UserError(f"has parameters that are not searched: {', '.join(others)}")
                 cells.append(cell)
             else:
                 raise UserError("is none of the study's benchmarks and methods")
@@ -313,10 +315,10 @@ def _reported(cells: list[CellFile]) -> pd.DataFrame:
 
 
 def _grids(cells: list[CellFile]) -> pd.DataFrame:
-    grids = [cell for cell in cells if cell.method == WSC and cell.parameters]
+    grids = [cell for cell in cells if cell.method == WSC and cell.parameters == PAIR]
     means = [
         _runs(cell)
-        .groupby(cell.parameters)[list(METRICS)]
+        .groupby(PAIR)[list(METRICS)]
         .mean()
         .reset_index()
         .assign(benchmark=cell.benchmark)

@@ -43,18 +43,22 @@ def dvc(*command: str) -> str:
 def change_lock(*command: str) -> None:
     """Run a DVC command that changes a lock file, which DVC does not write whole or not at all.
 
-    Spare copies are there until it is done; `mend_lock` puts them back if it never was.
+    Spare copies are there until it is done; `mend_lock` puts them back if it fails, or never was.
     """
     for lock, spare in SPARES.items():
         if lock.exists():
             artifacts.write(spare, lock)
-    dvc(*command)
+    try:
+        dvc(*command)
+    except UserError:
+        mend_lock()
+        raise
     for spare in SPARES.values():
         spare.unlink(missing_ok=True)
 
 
 def mend_lock() -> None:
-    """After a kill: take the lock files as they were before the change that was cut off."""
+    """Take the lock files as they were before a change that failed or was cut off."""
     for lock, spare in SPARES.items():
         if spare.exists():
             spare.replace(lock)

@@ -1,7 +1,9 @@
 """The shell around wscpml: each script is one DVC stage that reads, calls the core, and writes."""
 
+import codecs
 import errno
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -61,11 +63,34 @@ def leave_empty(outs: list[str]) -> None:
 
 def refuse_other_version() -> None:
     """Results are of the version that is pinned: DVC runs stages again when that changes."""
-    lines = PINNED.read_text("utf-8").splitlines() if PINNED.exists() else []
-    for line in lines:
-        name, _, pinned = line.partition("==")
-        if name.startswith("wscpml") and pinned.strip() not in ("", version("wscpml")):
+    if not PINNED.exists():
+        return
+    from packaging.markers import UndefinedEnvironmentName
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    installed = version("wscpml")
+    for line in _text(PINNED).replace("\\\n", " ").splitlines():
+        named, *_ = re.split(r"(?:^|\s)(?:#|--)", line)  # without comments and pip's options
+        try:
+            asked = Requirement(named)
+            counts = asked.name.lower() == "wscpml" and (
+                not asked.marker or asked.marker.evaluate()
+            )
+        except (InvalidRequirement, UndefinedEnvironmentName):  # pip tells what is wrong with it
+            continue
+        if counts and not asked.specifier.contains(installed, prereleases=True):
+            pinned = str(asked.specifier).removeprefix("==")
             raise UserError(
-                f"{PINNED}: names wscpml {pinned.strip()}, and {version('wscpml')} is installed; "
+                f"{PINNED}: names wscpml {pinned}, and {installed} is installed; "
                 f"pip install -r {PINNED}, or name the installed one there"
             )
+
+
+def _text(path: Path) -> str:
+    """A file of text, as pip reads it: PowerShell writes UTF-16."""
+    content = path.read_bytes()
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if is_wide else "utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is no text in UTF-8 or UTF-16; save it as UTF-8") from None

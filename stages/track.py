@@ -5,10 +5,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -55,6 +55,8 @@ MOST_COPIED = 1 << 20  # bytes of a person's file that DVC does not keep
 MOST_LOGGED = 64 << 20  # bytes of an output that DVC keeps, which the run then has by its hash
 MOST_CHANGES = 100_000  # rows of the table of what changed
 MOST_CHANGED = 5  # files that the tag about the tree names
+
+V = TypeVar("V")
 
 
 def track(settings: Settings) -> None:
@@ -105,7 +107,7 @@ def track(settings: Settings) -> None:
             before,
             os.environ.get("DVC_EXP_NAME"),
         ),
-        params=parameters,
+        params=fit(parameters),
         metrics={name: value for name, value in measured.items() if not pd.isna(value)},
         courses=courses,
         tags=tags(found, before, settings.tracking.experiment)
@@ -138,9 +140,7 @@ def identity(found: Locked) -> str:
 
 def copied(files: list[str], found: Locked) -> list[str]:
     """The files that a run has itself; to large outputs its locks lead."""
-    large = [
-        name for name in files if name in found.outs and Path(name).stat().st_size > MOST_LOGGED
-    ]
+    large = [name for name in files if name in found.outs and size(name) > MOST_LOGGED]
     if large:
         print(f"too large for MLflow, kept by DVC alone: {', '.join(large)}", file=sys.stderr)
     return [name for name in files if name not in large]
@@ -154,9 +154,17 @@ def sources(settings: Settings) -> list[str]:
         path
         for path in named_files(settings)
         if not any(f"{path}/".startswith(f"{each}/") for each in kept)
-        and Path(path).stat().st_size <= MOST_COPIED
+        and size(path, "bring it back, or name another in params.yaml") <= MOST_COPIED
     ]
     return notes + small
+
+
+def size(path: str, way_out: str = artifacts.FROM_DVC) -> int:
+    """The bytes of a file; a UserError if it is not there."""
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {way_out}") from None
 
 
 def named_files(settings: Settings) -> list[str]:
@@ -284,17 +292,23 @@ def differing(found: Locked, before: Locked) -> list[str]:
 
 def named(prefix: str, labels: Iterable[str], values: Iterable[float]) -> dict[str, float]:
     """A metric for each label."""
-    found: dict[str, float] = {}
-    for label, value in zip(labels, values, strict=True):
-        name = metric_name(f"{prefix}.{label}")
-        while name in found:  # R&B and R/B are one to MLflow
-            name += "_"
-        found[name] = value
+    pairs = zip(labels, values, strict=True)
+    return fit({f"{prefix}.{label}": value for label, value in pairs})
+
+
+def fit(values: Mapping[str, V]) -> dict[str, V]:
+    """The same values by names that MLflow takes, each by one of its own."""
+    found: dict[str, V] = {}
+    for text, value in values.items():
+        name, more = metric_name(text), ""
+        while (whole := name[: tracking.LONGEST_NAME - len(more)] + more) in found:
+            more += "_"  # R&B and R/B are one to MLflow
+        found[whole] = value
     return found
 
 
 def metric_name(text: str) -> str:
-    """A name that MLflow takes, whatever a label is called."""
+    """A name of characters that MLflow takes, whatever a label or a column is called."""
     return re.sub(r"[^\w\-. :]", "_", text)
 
 

@@ -116,6 +116,26 @@ def test_large_scratch_room_is_on_disk(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_scratch_room_that_the_disk_has_not_is_a_line_before_it_is_used(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(artifacts, "MOST_IN_MEMORY", 8)
+    monkeypatch.setattr(artifacts.os, "posix_fallocate", full, raising=False)
+    with pytest.raises(UserError, match=r"cannot be written \(No space left on device\)"):
+        artifacts.scratch((3, 2))
+
+
+@pytest.mark.parametrize("size", [1, 4, 10])
+def test_room_is_made_also_where_the_system_has_no_call_for_it(tmp_path, monkeypatch, size):
+    monkeypatch.delattr(artifacts.os, "posix_fallocate", raising=False)
+    monkeypatch.setattr(artifacts, "ZEROS", 4)
+    with (tmp_path / "x").open("wb") as file:
+        artifacts.allocate(file, size)
+        assert (tmp_path / "x").read_bytes() == bytes(size)
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
 def test_a_table_in_parts_is_the_same_table(tmp_path, name):
     parts = artifacts.Parts(TABLE.iloc[i : i + 1] for i in range(len(TABLE)))

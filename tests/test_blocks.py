@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from wscpml import blocks
+from wscpml import artifacts, blocks
 from wscpml.arrays import row_blocks
 from wscpml.blocks import BlockError, Engine, OnDisk, engine
 from wscpml.errors import UserError
@@ -216,7 +216,7 @@ def test_a_full_disk_is_a_line(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(blocks.os, "posix_fallocate", full)
+    monkeypatch.setattr(artifacts, "allocate", full)
     with pytest.raises(UserError, match=r"cannot be written \(No space left on device\)"):
         Engine(directory=tmp_path).room((3,), float)
 

@@ -47,6 +47,14 @@ def test_every_knob_has_a_comment():
             "papr",
             "clustering.rule: must be 'paper' or 'constrained', got 'papr'",
         ),
+        ("clustering", "alpha", 1e-300, "clustering.alpha: must be >= 1e-09, got 1e-300"),
+        (
+            "classifier",
+            "learning_rate",
+            1e300,
+            "classifier.learning_rate: must be <= 1e+09, got 1e+300",
+        ),
+        ("classifier", "width", 10**9, "classifier.width: must be <= 1000, got 1000000000"),
         ("clustering", "max_iterations", 0, "clustering.max_iterations: must be >= 1, got 0"),
         ("classifier", "width", 1.5, "classifier.width: must be a whole number, got 1.5"),
         ("classifier", "width", [3], "classifier.width: must be a whole number, got [3]"),
@@ -73,6 +81,11 @@ def test_every_knob_has_a_comment():
 def test_a_mistake_is_one_line_with_its_path(tmp_path, params, section, key, value, message):
     params[section][key] = value
     assert mistakes(tmp_path, params) == [message]
+
+
+def test_a_number_that_is_beyond_all_others_is_a_line_in_python_too():
+    with pytest.raises(UserError, match="^theta=1000.*: must be `adaptive` or a number from 0"):
+        WSCPML(theta=10**400).fit(np.zeros((2, 1)), np.eye(2, dtype=int))
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path, params):

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM, in programs of their own."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from tests.conftest import ROOT
+from wscpml import stopping
 
 WRITES = """
 import sys
@@ -78,7 +80,11 @@ with pool._workers(None):
 
 
 def started(
-    code: str, *arguments: str, cwd: Path | str = ".", start_new_session: bool = False
+    code: str,
+    *arguments: str,
+    cwd: Path | str = ".",
+    start_new_session: bool = False,
+    stderr: int = subprocess.PIPE,
 ) -> tuple[subprocess.Popen[str], str]:
     """A program, and the first line that it says."""
     process = subprocess.Popen(
@@ -86,7 +92,7 @@ def started(
         cwd=cwd,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         start_new_session=start_new_session,
     )
@@ -151,15 +157,45 @@ def test_a_worker_of_the_study_whose_parent_has_gone_meanwhile_ends_at_once():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stage_that_still_imports_is_stopped_like_any_other(tmp_path, number):
+@pytest.mark.parametrize("package", ["stages", "package.stages"])
+def test_a_stage_that_still_imports_is_stopped_like_any_other(tmp_path, number, package):
+    if package != "stages":  # as the wheel has them
+        shutil.copytree(ROOT / "stages", tmp_path / package.replace(".", "/"))
     code = (
-        "import sys, os, signal; sys.orig_argv[1:] = ['-m', 'stages.cluster']\n"
+        f"import sys, os, signal; sys.orig_argv[1:] = ['-m', '{package}.cluster']\n"
         "class Stop:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == 'pydantic': os.kill(os.getpid(), {int(number)})\n"
         "sys.meta_path.insert(0, Stop())\n"
-        "import stages\n"
+        f"import {package}\n"
     )
     process, _ = started(code, cwd=tmp_path)
     assert process.communicate() == ("", "stopped\n")
     assert process.returncode == 128 + number
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["-m", "wscpml.stages.track"], True),
+        (["-m", "wscpml.stages"], True),
+        (["-m", "wscpml.stages_of_another"], False),
+        (["-m", "wscpml", "init"], False),
+        (["-c", "pass"], False),
+    ],
+)
+def test_a_program_is_told_by_the_whole_name_of_its_package(monkeypatch, given, expected):
+    monkeypatch.setattr(sys, "orig_argv", ["python", *given])
+    assert stopping.is_program("wscpml.stages") == expected
+
+
+def test_a_program_whose_words_nobody_hears_ends_all_the_same(tmp_path):
+    heard, says = os.pipe()
+    process, said = started(WRITES, cwd=tmp_path, stderr=says)
+    os.close(says)
+    assert said == "ready"
+    os.close(heard)  # as by `2>&1 | head`
+    process.terminate()
+    assert process.communicate() == ("", None)
+    assert process.returncode == 143
+    assert not list(tmp_path.iterdir())

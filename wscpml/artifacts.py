@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_IN_MEMORY = 1 << 30  # bytes of what need not be in memory at once
+ZEROS = 1 << 20  # bytes that are written at once
 FROM_DVC = "`dvc checkout` gets it back, `dvc repro` makes it anew"
 
 
@@ -86,9 +87,22 @@ def scratch(shape: tuple[int, int]) -> Array:
     size = 4 * shape[0] * shape[1]
     if size <= MOST_IN_MEMORY:
         return np.empty(shape, np.float32)
-    with tempfile.TemporaryFile(dir=".") as file:
-        file.truncate(size)
+    with _told_if_disk_refuses(Path.cwd()), tempfile.TemporaryFile(dir=".") as file:
+        allocate(file, size)
         return np.memmap(file, np.float32, "r+", shape=shape)
+
+
+def allocate(file: IO[bytes], size: int) -> None:
+    """Give an empty file so many zeros, and room for them on the disk; an OSError if it has none.
+
+    Where a file is mapped that has no room yet, a full disk ends the process without a word.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    for start in range(0, size, ZEROS):
+        file.write(bytes(min(ZEROS, size - start)))
+    file.flush()
 
 
 def matrix_file(name: str, X: Matrix | Blocks) -> dict[str, Any]:

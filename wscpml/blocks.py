@@ -11,7 +11,6 @@ that is done: the same work on the same inputs goes on from there.
 
 import hashlib
 import mmap
-import os
 import sys
 import time
 import zlib
@@ -249,7 +248,7 @@ class Engine:
         size = max(int(np.prod(shape)) * np.dtype(dtype).itemsize, 1)
         if not (self.resumed and path.exists() and path.stat().st_size == size):
             with _told_if_unwritable(path), path.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, size)
+                artifacts.allocate(file, size)
         self.rooms.append(OnDisk(path, shape, dtype, mode="r+"))
         return self.rooms[-1]
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,6 +28,7 @@ from wscpml import blocks
 from wscpml.errors import UserError
 
 STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+LARGEST = 1e9  # of what is a factor in float32
 NOTHING = object()  # of a mistake that is not about a value
 
 
@@ -42,11 +44,18 @@ def _adaptive_or_share(value: Any) -> Literal["adaptive"] | float:
         return "adaptive"
     try:
         share = float(_plain_number(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         share = math.nan
     if not 0 <= share <= 1:
         raise ValueError("must be `adaptive` or a number from 0 to 1")
     return share
+
+
+def _not_tiny(value: float) -> float:
+    """What float32 can divide by."""
+    if value < 1 / LARGEST:
+        raise ValueError(f"must be >= {1 / LARGEST:g}")
+    return value
 
 
 def _memory(value: Any) -> str | float:
@@ -59,7 +68,8 @@ Float = Annotated[float, BeforeValidator(_plain_number)]
 Int = Annotated[int, BeforeValidator(_plain_number)]
 NotNegative = Annotated[Float, Field(ge=0)]
 Positive = Annotated[Float, Field(gt=0)]
-Weight = Annotated[Float, Field(gt=0, le=1e9)]
+Rate = Annotated[Float, Field(gt=0, le=LARGEST)]
+Weight = Annotated[Rate, AfterValidator(_not_tiny)]
 Share = Annotated[Float, Field(gt=0, lt=1)]
 Count = Annotated[Int, Field(ge=1)]
 Seed = Annotated[Int, Field(ge=0)]
@@ -110,8 +120,8 @@ class NetworkSettings:
 
     __pydantic_config__ = STRICT
 
-    width: Count = 4
-    learning_rate: Positive = 0.001
+    width: Annotated[Count, Field(le=1000)] = 4
+    learning_rate: Rate = 0.001
     weight_decay: NotNegative = 0.01
     batch_size: Count = 256
     max_epochs: Count = 20

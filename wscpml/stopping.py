@@ -24,14 +24,16 @@ def install(say: str = STOPPED) -> None:
     def stop(number: int, _frame: FrameType | None) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
-        _end_workers()
-        if "wscpml.temporaries" in sys.modules:
-            sys.modules["wscpml.temporaries"].discard()
-        with suppress(Exception):
-            sys.stdout.flush()
-        line = f"\n{say}\n" if sys.stderr.isatty() else f"{say}\n"  # a bar may be on the line
-        os.write(2, line.encode())
-        os._exit(128 + number)
+        try:
+            _end_workers()
+            if "wscpml.temporaries" in sys.modules:
+                sys.modules["wscpml.temporaries"].discard()
+            with suppress(Exception):
+                sys.stdout.flush()
+            line = f"\n{say}\n" if sys.stderr.isatty() else f"{say}\n"  # a bar may be on the line
+            os.write(2, line.encode())
+        finally:  # also where nobody hears the line any more
+            os._exit(128 + number)
 
     for each in SIGNALS:
         if signal.getsignal(each) != signal.SIG_IGN:
@@ -54,10 +56,10 @@ def in_one_line() -> Iterator[None]:
 
 
 def is_program(package: str) -> bool:
-    """Whether Python was started with -m and a module of this package."""
+    """Whether Python was started with -m and this package, by its whole name, or a module in it."""
     given = sys.orig_argv
     module = given[given.index("-m") + 1 :] if "-m" in given else []
-    return bool(module) and module[0].partition(".")[0] == package
+    return bool(module) and f"{module[0]}.".startswith(f"{package}.")
 
 
 def end_with_parent() -> None:

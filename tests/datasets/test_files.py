@@ -19,6 +19,13 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 CUT = files.CHUNK  # where a connection breaks off
 
 
+@pytest.mark.parametrize("variable", ["WSCPML_DATA", "WSCPML_CACHE"])
+def test_the_home_of_nobody_is_told(monkeypatch, variable):
+    monkeypatch.setenv(variable, "~nosuch/data")
+    with pytest.raises(UserError, match=f"{variable}: ~nosuch/data is in the home of nobody here"):
+        (files.mirror if variable == "WSCPML_DATA" else files.cache_directory)()
+
+
 class Server(ThreadingHTTPServer):
     """Serves CONTENT and keeps the Range header of every request; can be told to misbehave."""
 

@@ -238,6 +238,25 @@ def test_a_file_that_is_no_result_is_a_failure(results, file, changes, reason):
     assert reason in failures[file]
 
 
+def test_runs_with_parameters_that_are_not_searched_are_a_failure(results):
+    cell = two_folds({(1, 1): [(0.7, 1), (0.8, 1)]})
+    for run in cell["runs"]:
+        run["settings"] = {"alpha": 1, "fold": 7, "rule": "paper"}
+    artifacts.write(results / "yeast-9/wsc-pml.json", cell)
+    told = {"yeast-9/wsc-pml.json": "has parameters that are not searched: fold, rule"}
+    assert cells.load(results).failures == told
+
+
+def test_runs_with_one_parameter_of_two_are_no_grid(results):
+    cell = two_folds({(1, 1): [(0.7, 1), (0.8, 1)]})
+    for run in cell["runs"]:
+        run["settings"] = {"alpha": 1}
+    artifacts.write(results / "yeast-9/wsc-pml.json", cell)
+    study = cells.load(results)
+    assert study.grid.empty
+    assert study.means("average_precision").loc["yeast-9", WSC] == pytest.approx(0.75)
+
+
 def test_metrics_that_some_folds_lack_are_means_of_the_others(results):
     cell = study_cells.cell("yeast-9", "br", folds=2)
     for fold, value in enumerate((None, 0.25)):

@@ -522,3 +522,21 @@ def test_a_lock_file_that_dvc_could_not_finish_is_as_before(monkeypatch, tmp_pat
     study.change_lock("commit")
     study.mend_lock()
     assert study.LOCK.read_text() == "new"
+
+
+def test_a_command_that_failed_leaves_no_old_lock_to_come_back_later(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    study.LOCK.parent.mkdir()
+    study.LOCK.write_text("whole")
+
+    def fails(*_):
+        study.LOCK.write_text("wh")
+        raise UserError("no room")
+
+    monkeypatch.setattr(study, "dvc", fails)
+    with pytest.raises(UserError, match="no room"):
+        study.change_lock("commit")
+    assert study.LOCK.read_text() == "whole"
+    study.LOCK.write_text("new")
+    study.mend_lock()
+    assert study.LOCK.read_text() == "new"

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 
 def silent(connection: socket.socket) -> None:
@@ -48,19 +48,45 @@ KINDS: dict[str, Callable[[socket.socket], None]] = {
     "forbidding": _answer("403 Forbidden", PAGE, "Content-Type: text/html"),
     "other_json": _answer("200 OK", b'{"status": "fine"}', "Content-Type: application/json"),
     "a_list": _answer("200 OK", b"[1, 2]", "Content-Type: application/json"),
+    "wrong_kinds": _answer("200 OK", b'{"experiment": [1]}', "Content-Type: application/json"),
+    "no_text": _answer("200 OK", b"\xff\xfe\xff", "Content-Type: application/json"),
     "hanging_up": hanging_up,
 }
 
 
-@contextmanager
-def server(kind: str) -> Iterator[str]:
+FILE = "dvc.lock"
+INFO = b'{"run_id": "1", "experiment_id": "0", "artifact_uri": "mlflow-artifacts:/1"}'
+RUN = _answer("200 OK", b'{"run": {"info": ' + INFO + b"}}")
+FOLDER = _answer("200 OK", b'{"files": [{"path": "dvc.lock", "is_dir": false, "file_size": 9}]}')
+NO_FOLDER = _answer("200 OK", b'{"files": []}')
+
+
+def server(kind: str) -> AbstractContextManager[str]:
     """The address of a server that answers every request in one way."""
-    behave = KINDS[kind]
+    return _serving(lambda _: KINDS[kind])
+
+
+def server_of_a_run(kind: str) -> AbstractContextManager[str]:
+    """The address of one that knows of a run with one file, and sends that in its own way."""
+
+    def answer(request: bytes) -> Callable[[socket.socket], None]:
+        path = request.split()[1].decode()
+        if "/runs/get?" in path:
+            return RUN
+        if "/artifacts?path=" in path:
+            return NO_FOLDER if path.endswith(FILE) else FOLDER
+        return KINDS[kind]
+
+    return _serving(answer)
+
+
+@contextmanager
+def _serving(answer_to: Callable[[bytes], Callable[[socket.socket], None]]) -> Iterator[str]:
+    """The address of a server that answers a request in the way that is chosen by it."""
 
     def talk(connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            connection.recv(65536)
-            behave(connection)
+            answer_to(connection.recv(65536))(connection)
 
     def answer() -> None:
         with suppress(OSError):

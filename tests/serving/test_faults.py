@@ -34,6 +34,77 @@ def test_a_server_that_is_none_is_one_line_in_time(store, monkeypatch, kind):
     assert not list(store.iterdir())  # and no lock
 
 
+def test_a_silent_postgresql_is_one_line(store, monkeypatch):
+    assert os.environ["PGCONNECT_TIMEOUT"] == "10"
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")  # the least that there is
+    with hostile.server("silent") as address:
+        place = address.replace("http", "postgresql")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{place}/mlflow")
+        with pytest.raises(UserError, match=f"MLflow at {place}/mlflow failed .*timeout expired"):
+            tracking.prepare("none")
+
+
+@pytest.mark.parametrize("kind", ["silent", "dripping", "dripping_headers", "broken", "hanging_up"])
+def test_a_server_that_does_not_send_a_run_s_files_is_one_line(store, monkeypatch, kind):
+    monkeypatch.setattr(tracking, "SECONDS_TO_ANSWER", 0.5)
+    with hostile.server_of_a_run(kind) as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        for paths in (None, [hostile.FILE]):
+            with pytest.raises(UserError, match=f"MLflow at {address} failed .*, and try again"):
+                tracking.download("1", paths, store)
+
+
+def test_a_run_s_files_come_back_from_a_server(store, monkeypatch):
+    with hostile.server_of_a_run("a_page") as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        tracking.download("1", ["nothing", "data/nothing"], store)
+        assert not list(store.iterdir())
+        tracking.download("1", None, store)
+    assert (store / hostile.FILE).read_bytes() == hostile.PAGE
+
+
+def test_a_request_from_another_thread_has_a_time_of_its_own(store, monkeypatch):
+    monkeypatch.setattr(tracking, "SECONDS_TO_ANSWER", 0.5)
+    told = []
+
+    def prepare() -> None:
+        try:
+            tracking.prepare("none")
+        except UserError as mistake:
+            told.append(str(mistake))
+
+    with hostile.server("silent") as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        thread = Thread(target=prepare)
+        thread.start()
+        thread.join()
+    (line,) = told
+    assert f"MLflow at {address} failed (" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MLFLOW_TRACKING_URI", "http://ann:secret@[::1"),
+        ("MLFLOW_TRACKING_URI", "http://ann:secret@localhost:99999999"),
+        ("MLFLOW_TRACKING_URI", "http://ann:secret@localhost:port"),
+        ("MLFLOW_HTTP_REQUEST_TIMEOUT", "soon"),
+        ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "-1"),
+        ("MLFLOW_HTTP_REQUEST_BACKOFF_JITTER", "much"),
+    ],
+)
+def test_odd_surroundings_are_one_line(store, monkeypatch, name, value):
+    for each in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(each, "")  # so that what is set is undone
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UserError) as told:
+        tracking.prepare("none")
+    (line,) = told.value.args
+    assert line.startswith("MLFLOW_TRACKING_URI: ")
+    assert "secret" not in line
+
+
 def runs() -> "dict[str, str]":
     """Status of each run that is there, by its id."""
     mlflow.set_tracking_uri(tracking.store_uri())

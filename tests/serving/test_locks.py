@@ -103,6 +103,29 @@ def test_what_is_damaged_here_is_found_and_comes_back(project, capsys):
         assert told(capsys) == GOOD
 
 
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.rename(path.with_name("c"))])
+def test_a_file_too_few_or_too_many_is_found_as_stages_find_it(project, capsys, change):
+    before = {path: path.read_bytes() for path in Path("data/made").iterdir()}
+    for path in (Path("data/made/a"), Path("data/made/b")):
+        change(path)
+        with pytest.raises(UserError, match="data/made: is not what"):
+            locks.refuse_changed(PIPELINE["stages"]["second"], "wsc-pml")
+        said = told(capsys)
+        assert f"{path}: is missing, and dvc.lock says that it was made\n" in said
+        other = "data/made/c: is not what dvc.lock says was made\n"
+        assert (other in said) == Path("data/made/c").exists()
+        told(capsys, "--discard")
+        project.run("dvc", "repro", "--quiet")
+        assert told(capsys) == GOOD
+        assert {path: path.read_bytes() for path in Path("data/made").iterdir()} == before
+
+
+def test_a_file_where_a_directory_was_made_is_found(project, capsys):
+    shutil.rmtree("data/made")
+    Path("data/made").write_text("a\n")
+    assert told(capsys).startswith("data/made: is not what dvc.lock says was made\n")
+
+
 MD5 = "0" * 32
 HOSTILE = {
     "a list": "[1]",
@@ -111,10 +134,11 @@ HOSTILE = {
     "an output that is a number": "stages: {a: {outs: [1]}}",
     "an output without a hash": "stages: {a: {outs: [{path: x}]}}",
     "a hash that is none": "stages: {a: {outs: [{path: x, md5: ../../x}]}}",
-    "a place outside": f"stages: {{a: {{outs: [{{path: ../beside, md5: '{MD5}'}}]}}}}",
     "git's own": f"stages: {{a: {{outs: [{{path: .git, md5: '{MD5}'}}]}}}}",
+    "git's own in capitals": f"stages: {{a: {{outs: [{{path: .GIT/hooks, md5: '{MD5}'}}]}}}}",
+    "git's own with a dot": f"stages: {{a: {{outs: [{{path: .git./hooks, md5: '{MD5}'}}]}}}}",
+    "a place outside of Windows": f"stages: {{a: {{outs: [{{path: 'x\\..\\..', md5: '{MD5}'}}]}}}}",
     "DVC's own": f"stages: {{a: {{outs: [{{path: .dvc/config, md5: '{MD5}'}}]}}}}",
-    "a place at the root": f"stages: {{a: {{outs: [{{path: {{root}}, md5: '{MD5}'}}]}}}}",
     "the project itself": f"stages: {{a: {{outs: [{{path: ., md5: '{MD5}'}}]}}}}",
     "a name that no disk takes": f"stages: {{a: {{outs: [{{path: {'x' * 300}, md5: '{MD5}'}}]}}}}",
     "a name with a zero": f"stages: {{a: {{outs: [{{path: \"x\\0\", md5: '{MD5}'}}]}}}}",
@@ -125,23 +149,54 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("lock", HOSTILE)
-def test_a_hostile_lock_is_one_line_and_removes_nothing(tmp_path, monkeypatch, lock):
-    beside = tmp_path / "beside"
-    beside.mkdir()
+@pytest.mark.parametrize("config", [b"[core\nremote", b"[core]\nanalytics = so\n", b"\xff\xfe"])
+def test_a_broken_configuration_of_dvc_is_one_line(project, config):
+    Path(".dvc/config").write_bytes(config)
+    with pytest.raises(UserError, match=f"^{Path.cwd()}: DVC cannot be used .config file error"):
+        locks.damaged()
+
+
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """A file beside a project without a pipeline."""
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     Project(Path(), os.environ | {"DVC_SITE_CACHE_DIR": str(tmp_path / ".site")}).run(
         "dvc", "init", "--no-scm", "--quiet"
     )
-    Path("dvc.lock").write_text(HOSTILE[lock].replace("{root}", str(beside)) + "\n")
+    (tmp_path / "beside").write_text("a person's own")
+    return tmp_path / "beside"
+
+
+@pytest.mark.parametrize("lock", HOSTILE)
+def test_a_hostile_lock_is_one_line_and_removes_nothing(beside, lock):
+    Path("dvc.lock").write_text(HOSTILE[lock] + "\n")
     for command in (["verify"], ["verify", "--discard"]):
         with pytest.raises(SystemExit) as ended:
             main(command)
         assert str(ended.value).startswith("dvc.lock: is ")
         assert "\n" not in str(ended.value)
-    assert beside.is_dir()
+    assert beside.exists()
     assert Path("dvc.lock").exists()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        {"path": "../beside", "md5": MD5},
+        {"path": "{root}", "md5": MD5},
+        {"path": "s3://bucket/beside", "etag": "0"},
+    ],
+)
+def test_outputs_that_are_elsewhere_are_a_person_s_own(beside, capsys, out):
+    Path("here").write_text("made")
+    made = {"path": "here", "md5": locks.hash_of(Path("here"))}
+    outs = [out | {"path": out["path"].replace("{root}", str(beside))}, made]
+    Path("dvc.lock").write_text(yaml.safe_dump({"stages": {"own": {"cmd": "x", "outs": outs}}}))
+    assert locks.outputs() == {"here": made["md5"]}
+    for options in ([], ["--discard"]):
+        assert told(capsys, *options) == GOOD.replace("2", "1")
+    assert beside.read_text() == "a person's own"
 
 
 @pytest.mark.parametrize(

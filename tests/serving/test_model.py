@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,29 @@ def test_a_model_that_is_replaced_while_it_is_read_is_one_of_the_two(checked, mo
 
     monkeypatch.setattr(artifacts, "read_directory", read)
     assert load(checked).label_names == list("1234")
+
+
+@pytest.mark.parametrize("times", [1, 2, 9])
+def test_a_model_is_never_one_half_of_each(checked, monkeypatch, times):
+    same_map, (head, _) = features.fit_scaling(np.zeros((3, 2)), "none"), heads(2)
+    others = [replace(head, output_bias=head.output_bias + k) for k in range(1, times + 1)]
+    real, X = artifacts.read, np.zeros((1, 2))
+
+    def read(path, *arguments, **options):
+        found = real(path, *arguments, **options)
+        if path.name == "weights.safetensors" and others:
+            save(checked, Model(same_map, others.pop(0), list("ab"), list("1234")))
+        return found
+
+    expected = others[-1].predict_proba(X)
+    monkeypatch.setattr(artifacts, "read", read)
+    if times < 3:
+        found = load(checked)
+        assert found.label_names == list("1234")
+        np.testing.assert_array_equal(found.predict_proba(X), expected)
+    else:
+        with pytest.raises(UserError, match="model: was replaced each time while it was read"):
+            load(checked)
 
 
 def reweigh(stored, name, change):

@@ -7,9 +7,11 @@ import threading
 import time
 from types import SimpleNamespace
 
+import pytest
 import requests
 from mlflow.pyfunc import scoring_server
 
+from wscpml.errors import UserError
 from wscpml.serving import scoring
 
 BODY = b'{"dataframe_records": [{"x": 1}]}'
@@ -60,6 +62,15 @@ def test_a_model_that_does_not_answer_is_504(monkeypatch):
     assert message == "Request processing time exceeded limit"
 
 
+@pytest.mark.parametrize("port", ["99999", "-1", "taken"])
+def test_a_port_that_cannot_be_had_is_told_before_the_model_is_read(port):
+    with socket.create_server((scoring.LOOPBACK, 0)) as listening:
+        if port == "taken":
+            port = str(listening.getsockname()[1])
+        with pytest.raises(UserError, match=f"port {port}: cannot be used .*; name another by"):
+            scoring.main(["models:/nothing", f"--port={port}"])
+
+
 def test_a_connection_too_many_is_503_and_the_others_are_answered(monkeypatch):
     monkeypatch.setattr(scoring, "CONNECTIONS", 2)
     begun, done = threading.Event(), threading.Event()
@@ -72,7 +83,7 @@ def test_a_connection_too_many_is_503_and_the_others_are_answered(monkeypatch):
         await send({"type": "http.response.body", "body": b"{}"})
 
     with socket.create_server((scoring.LOOPBACK, 0)) as listening:
-        server = scoring.server(slow, 0)
+        server = scoring.server(slow)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         address = f"http://{scoring.LOOPBACK}:{listening.getsockname()[1]}"

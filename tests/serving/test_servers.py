@@ -18,6 +18,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from sqlalchemy import create_engine
 
 from tests.conftest import ROOT
 from wscpml.errors import UserError
@@ -230,6 +231,18 @@ def test_a_wrong_password_is_one_line_that_does_not_tell_it(server, monkeypatch)
     (line,) = told.value.args
     assert "MLFLOW_TRACKING_URI: MLflow at http://127.0.0.1" in line
     assert "wrongone" not in line
+
+
+def test_a_database_that_another_has_locked_for_too_long_is_one_line(postgres, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "")  # so that what is set is undone
+    monkeypatch.setattr(tracking, "MOST_WAITED", 1)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{postgres}/direct")
+    engine = create_engine(f"{postgres}/direct")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_lock({tracking.OUR_LOCK})")
+        with pytest.raises(UserError, match="failed .*due to lock timeout"):
+            tracking.prepare("x")
+    engine.dispose()
 
 
 def test_dvc_hands_files_on_through_s3(storage, tmp_path):

@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,6 +261,29 @@ def test_metrics_of_labels_that_mlflow_takes_for_one_keep_their_names_apart():
     assert found == {"rate.R_B": 0.1, "rate.R_B_": 0.2}
 
 
+def test_columns_and_labels_of_any_name_and_length_are_logged_each_by_a_name_of_its_own(store):
+    columns = ["Year (released)", "Year [released]", "x" * 300 + "1", "x" * 300 + "2", "年/月"]
+    params = track.fit({f"dataset.columns.{name}": name for name in columns})
+    metrics = track.named("rate", columns, [0.1, 0.2, 0.3, 0.4, 0.5])
+    made = replace(a_result(store / "model"), model=None, params=params, metrics=metrics)
+    found = mlflow.get_run(tracking.log_run(made, "none")).data
+    assert sorted(found.params.values()) == sorted(columns)
+    assert sorted(found.metrics.values()) == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert found.params["dataset.columns.Year _released_"] == columns[0]
+
+
+def test_a_run_that_the_environment_names_is_left_alone(store, monkeypatch):
+    made = replace(a_result(store / "model"), model=None)
+    first = tracking.log_run(made, "none")
+    before = mlflow.get_run(first)
+    for identity, metrics in (("1", {"m": 1.0}), ("2", {"not / a ? name": 1.0})):
+        monkeypatch.setenv("MLFLOW_RUN_ID", first)
+        with suppress(UserError):
+            ours = tracking.log_run(replace(made, identity=identity, metrics=metrics), "none")
+            assert ours != first
+        assert mlflow.get_run(first).to_dictionary() == before.to_dictionary()
+
+
 def test_the_table_for_the_pages_begins_with_what_flipped_and_is_bounded(monkeypatch):
     table = pd.DataFrame(
         {"instance": list("abcd"), "label": "rock", "label_confidence": [0.1, 0.9, 0.6, 0.3]}
@@ -283,6 +307,22 @@ def test_the_newest_run_with_a_tag_is_found_and_so_is_the_page_of_runs(store):
     assert tracking.logged("none", "dvc.data/x", "2") is None
     place = mlflow.get_run(run_id).info.experiment_id
     assert tracking._page_of_runs() == f"/experiments/{place}/runs?workflowType=machine_learning"
+
+
+def test_a_model_may_be_registered_by_a_name_with_quotes(store):
+    for _ in range(2):
+        run_id = tracking.log_run(a_result(store / "model"), "none", register_as='Ann\'s "5"')
+        (found,) = mlflow.MlflowClient().search_model_versions(f"run_id = '{run_id}'")
+        assert (found.name, str(found.version)) == ('Ann\'s "5"', "1")
+
+
+def test_a_server_s_fault_before_a_model_is_registered_is_told(store, monkeypatch):
+    def fails(*_: object, **__: object) -> None:
+        raise mlflow.exceptions.MlflowException("the server has a fault")
+
+    monkeypatch.setattr(mlflow.MlflowClient, "search_model_versions", fails)
+    with pytest.raises(UserError, match="the server has a fault"):
+        tracking.log_run(a_result(store / "model"), "none", register_as="songs")
 
 
 def test_a_model_is_registered_if_it_is_to_be(store):

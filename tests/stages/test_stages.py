@@ -3,6 +3,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
+import stages
 from benchmarks import dvc_stages
 from stages import (
     apply_method,
@@ -594,3 +596,41 @@ def test_a_stage_of_wsc_pml_leaves_its_outputs_empty_where_the_method_is_another
     run(STAGES["learn_prototypes"])
     assert capsys.readouterr().out == "not needed: the method is pml-ni\n"
     assert [path.read_bytes() for path in outputs("learn_prototypes")] == [b"", b""]
+
+
+def test_what_track_is_to_log_and_is_missing_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = Locked({"large.parquet": "1"}, {}, {}, {})
+    with pytest.raises(UserError, match=r"large.parquet: cannot be read \(No such file"):
+        track.copied(["large.parquet"], found)
+    monkeypatch.setattr(track, "named_files", lambda _: ["data/own/x.csv"])
+    with pytest.raises(UserError, match=r"data/own/x.csv: cannot be read .*; bring it back"):
+        track.sources(settings.load(ROOT / "params.yaml"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "wscpml=={}",
+        "# of ours\r\nWSCPML [pipeline] == {} # pinned",
+        "wscpml=={} \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\nother==3",
+        'wscpml[pipeline]=={} ; python_version > "3"',
+        'wscpml==0.0.2; python_version < "3"\nwscpml=={}',
+        "wscpml-extra==9\n-r other.txt\nwscpml=={}",
+    ],
+)
+def test_the_version_that_is_pinned_is_read_as_pip_reads_it(tmp_path, monkeypatch, line, encoding):
+    monkeypatch.chdir(tmp_path)
+    stages.PINNED.write_bytes(line.format(version("wscpml")).encode(encoding))
+    stages.refuse_other_version()
+    stages.PINNED.write_bytes(line.format("0.0.1").encode(encoding))
+    with pytest.raises(UserError, match=r"requirements-wscpml.txt: names wscpml 0\.0\.1, and"):
+        stages.refuse_other_version()
+
+
+def test_a_pin_in_no_encoding_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stages.PINNED.write_bytes(b"# caf\xe9\nwscpml==1\n")
+    with pytest.raises(UserError, match=r"requirements-wscpml.txt: is no text in UTF-8"):
+        stages.refuse_other_version()

@@ -387,16 +387,15 @@ def verify(options: Namespace) -> None:
         found = locks.damaged()
     if not count:
         raise UserError(f"{Path.cwd()}: has no result; run from the project's root")
-    if options.discard:
-        locks.discard(found)
-    elif found:
+    if found and not options.discard:
         raise UserError(
             *map(str, found),
             "`wscpml verify --discard` removes what is damaged; then `dvc pull`, where there is a "
             "remote, or `dvc repro` brings it anew",
         )
-    summary = {"outputs": count, "discarded": [str(each.path) for each in found]}
-    removed = [f"removed: {each.path}" for each in found]
+    discarded = locks.discard(found)
+    summary = {"outputs": count, "discarded": [str(path) for path in discarded]}
+    removed = [f"removed: {path}" for path in discarded]
     then = ["`dvc pull`, where there is a remote, or `dvc repro` brings them anew"]
     good = [f"{count} outputs: all that is here is what was made"]
     _tell(options, summary, *(removed + then if found else good))

@@ -29,24 +29,34 @@ class File:
 
 def mirror() -> Path | None:
     """The directory of files that the user has named, if any."""
-    name = os.environ.get("WSCPML_DATA")
-    if not name:
-        return None
-    directory = Path(name).expanduser()
-    if not directory.is_dir():
-        raise UserError(f"WSCPML_DATA: {name} is not a directory; create it or unset WSCPML_DATA")
+    directory = _named("WSCPML_DATA")
+    if directory is not None and not directory.is_dir():
+        raise UserError(
+            f"WSCPML_DATA: {directory} is not a directory; create it or unset WSCPML_DATA"
+        )
     return directory
 
 
 def cache_directory() -> Path | None:
     """The directory that downloads go to; None where there can be none, in the core install."""
-    if name := os.environ.get("WSCPML_CACHE"):
-        return Path(name).expanduser()
+    if directory := _named("WSCPML_CACHE"):
+        return directory
     if find_spec("pooch") is None:
         return None
     import pooch  # type: ignore[import-untyped,unused-ignore]
 
     return Path(pooch.os_cache("wscpml"))
+
+
+def _named(variable: str) -> Path | None:
+    """The directory that a variable of the environment names, if it is set."""
+    name = os.environ.get(variable)
+    try:
+        return Path(name).expanduser() if name else None
+    except RuntimeError:
+        raise UserError(
+            f"{variable}: {name} is in the home of nobody here; name another or unset {variable}"
+        ) from None
 
 
 def find(file: File) -> Path | None:

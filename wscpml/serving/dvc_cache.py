@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
-from wscpml.errors import UserError
+from wscpml.errors import UserError, reason
 
 DIRECTORY = ".dir"  # how the hash of a directory ends
 LONGEST_NAME = 255  # bytes that file systems allow
@@ -19,11 +19,12 @@ LONGEST_NAME = 255  # bytes that file systems allow
 def _inside(path: str) -> str:
     """A path below the one that it is told for: what is there may be removed or written.
 
-    So it is none of git's and DVC's own, either.
+    So it is none of git's and DVC's own, either, in no writing that a file system takes for theirs.
     """
     parts = PurePosixPath(path).parts
-    outside = {"..", ".git", ".dvc"} & set(parts) or PurePosixPath(path).is_absolute()
-    if not parts or outside or "\0" in path or Path(path).is_absolute() or Path(path).drive:
+    outside = ".." in parts or PurePosixPath(path).is_absolute()
+    others = {".git", ".dvc"} & {part.casefold().rstrip(" .") for part in parts}
+    if not parts or outside or others or "\0" in path or "\\" in path or Path(path).drive:
         raise ValueError(f"{path!r} is no path in it")
     if max(len(part.encode()) for part in parts) > LONGEST_NAME:
         raise ValueError(f"{path!r} is too long a name")
@@ -47,19 +48,19 @@ class Cache:
 
     def __init__(self, project: Path = Path()) -> None:
         try:
-            from dvc.exceptions import NotDvcRepoError
+            from dvc.exceptions import DvcException, NotDvcRepoError
             from dvc.repo import Repo
         except ModuleNotFoundError as missing:
             told = f"DVC: needs {missing.name}; pip install 'wscpml[pipeline]'"
             raise UserError(told) from None
         try:
             self._repo = Repo(str(project))
-        except (OSError, sqlite3.Error) as error:  # DVC keeps notes in a file of SQLite's
-            raise UserError(f"{project.resolve()}: DVC cannot be used ({error})") from None
         except NotDvcRepoError:
             raise UserError(
                 f"{project.resolve()}: is no DVC project; run from the project's root"
             ) from None
+        except (DvcException, OSError, sqlite3.Error) as error:  # SQLite has DVC's notes
+            raise UserError(f"{project.resolve()}: DVC cannot be used ({reason(error)})") from None
 
     def fetch(self, hashes: Iterable[str]) -> None:
         """Get what is not there from the remote, as far as there is one and it has that."""
@@ -76,9 +77,8 @@ class Cache:
         except NoRemoteError:
             return
         except (DvcException, OSError) as error:
-            reason = str(error).partition("\n")[0]
             raise UserError(
-                f"DVC's remote cannot be read ({reason}); see `dvc remote list`"
+                f"DVC's remote cannot be read ({reason(error)}); see `dvc remote list`"
             ) from None
 
     def has(self, known: str) -> bool:

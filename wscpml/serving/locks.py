@@ -5,20 +5,22 @@ what it is called. Here bytes are read.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, field_validator
 
 from wscpml import artifacts
 from wscpml.errors import UserError
 from wscpml.serving.dvc_cache import DIRECTORY, Cache, Hash, Inside, digest, first_of
 
 PIPELINES = ("dvc.yaml", "models/dvc.yaml")
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 LOCKS = ("dvc.lock", "models/dvc.lock")
 OWN_PIPELINE, OWN_LOCK = PIPELINES[1], LOCKS[1]  # of the stages that are WSC-PML's own
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
@@ -39,7 +41,23 @@ class Out(BaseModel):
 
 
 class _Outs(BaseModel):
+    """Outputs below the project: others are a person's own, which we neither read nor write."""
+
     outs: list[Out] = []
+
+    @field_validator("outs", mode="before")
+    @classmethod
+    def _here(cls, outs: Any) -> Any:
+        return [out for out in outs if not _elsewhere(out)] if isinstance(outs, list) else outs
+
+
+def _elsewhere(out: Any) -> bool:
+    """Whether an output is on a server, or at a path that leads out of the project."""
+    path = out.get("path") if isinstance(out, dict) else None
+    if not isinstance(path, str):
+        return False
+    there = PurePosixPath(path)
+    return bool(ADDRESS.match(path)) or there.is_absolute() or there.parts[:1] == ("..",)
 
 
 class Stage(_Outs):
@@ -83,6 +101,8 @@ class Damaged:
 
     def __str__(self) -> str:
         where = f" ({self.name}, in DVC's cache)" if self.in_cache else ""
+        if not self.path.exists():
+            return f"{self.path}{where}: is missing, and {LOCKS[0]} says that it was made"
         return f"{self.path}{where}: is not what {LOCKS[0]} says was made"
 
 
@@ -128,41 +148,58 @@ def refuse_changed(entry: Mapping[str, Any], method: str) -> None:
 def hash_of(path: Path) -> str | None:
     """What DVC calls a file or a directory of just these bytes; None if it is missing."""
     if path.is_dir():
-        listed = [
-            {"md5": digest(file), "relpath": file.relative_to(path).as_posix()}
-            for file in sorted(path.rglob("*"), key=lambda file: file.relative_to(path).parts)
-            if file.is_file() and file.suffix != ".tmp"  # see .dvcignore
-        ]
+        listed = [{"md5": digest(file), "relpath": name} for name, file in _below(path).items()]
         told = json.dumps(listed, sort_keys=True).encode()
         return md5(told, usedforsecurity=False).hexdigest() + DIRECTORY
     return digest(path) if path.is_file() else None
 
 
+def _below(directory: Path) -> dict[str, Path]:
+    """The files of a directory that count, by their paths in it, in DVC's order."""
+    files = sorted(directory.rglob("*"), key=lambda file: file.relative_to(directory).parts)
+    return {
+        file.relative_to(directory).as_posix(): file
+        for file in files
+        if file.is_file() and file.suffix != ".tmp"  # see .dvcignore
+    }
+
+
 def damaged() -> list[Damaged]:
-    """All files of the present result that are not what was made, in the workspace or the cache."""
+    """All files of the present result that are not what was made, in the workspace or the cache.
+
+    So is a file that a directory lacks, or has though nothing has made it.
+    """
     cache = Cache()
     found = []
     for out, known in outputs().items():
-        place = cache.place(known)
+        place, path = cache.place(known), Path(out)
         if place.is_file() and not cache.is_whole(known):
             found.append(Damaged(out, place, in_cache=True))
         elif known.endswith(DIRECTORY) and place.is_file():
-            for name, each in cache.members(known).items():
+            made = cache.members(known)
+            for name, each in made.items():
                 kept = cache.place(each)
                 if kept.is_file() and not cache.is_whole(each):
                     found.append(Damaged(f"{out}/{name}", kept, in_cache=True))
-                if Path(out, name).is_file() and digest(Path(out, name)) != each:
-                    found.append(Damaged(f"{out}/{name}", Path(out, name), in_cache=False))
-            continue
-        if hash_of(Path(out)) not in (known, None):
-            found.append(Damaged(out, Path(out), in_cache=False))
+            if path.is_dir():
+                here = {name: digest(file) for name, file in _below(path).items()}
+                found += [
+                    Damaged(f"{out}/{name}", path / name, in_cache=False)
+                    for name in sorted(made.keys() | here)
+                    if made.get(name) != here.get(name)
+                ]
+                continue
+        if hash_of(path) not in (known, None):
+            found.append(Damaged(out, path, in_cache=False))
     return found
 
 
-def discard(files: list[Damaged]) -> None:
-    """Remove damaged files, so that DVC gets or makes them anew."""
-    for each in files:
-        if each.path.is_dir():
-            shutil.rmtree(each.path)
+def discard(files: list[Damaged]) -> list[Path]:
+    """Remove damaged files, so that DVC gets or makes them anew; those that were there."""
+    there = list(dict.fromkeys(each.path for each in files if each.path.exists()))
+    for path in there:
+        if path.is_dir():
+            shutil.rmtree(path)
         else:
-            each.path.unlink(missing_ok=True)
+            path.unlink()
+    return there

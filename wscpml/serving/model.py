@@ -120,11 +120,14 @@ def load(directory: str | Path) -> Model:
     for _ in range(ATTEMPTS):  # it may be replaced by another while it is read
         before = _version(directory)
         try:
-            return _load(directory)
+            found = _load(directory)
         except UserError:
             if _version(directory) == before:
                 raise
-    return _load(directory)
+        else:
+            if _version(directory) == before:
+                return found
+    raise UserError(f"{directory}: was replaced each time while it was read; try again")
 
 
 def _version(directory: Path) -> tuple[int, int] | None:

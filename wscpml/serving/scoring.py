@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
@@ -162,22 +163,34 @@ def main(given: list[str] | None = None) -> None:
     options = parser.parse_args(given)
     os.environ["MLFLOW_SCORING_SERVER_REQUEST_TIMEOUT"] = str(MOST_SECONDS)
 
-    from wscpml.serving import tracking
+    with _bound(options.port) as bound:
+        from wscpml.serving import tracking
 
-    answering = server(tracking.scoring_app(options.model), options.port)
-    print(f"Predictions: http://{LOOPBACK}:{options.port}{INVOCATIONS}", flush=True)
-    answering.run()
+        answering = server(tracking.scoring_app(options.model))
+        print(f"Predictions: http://{LOOPBACK}:{options.port}{INVOCATIONS}", flush=True)
+        answering.run(sockets=[bound])
 
 
-def server(app: App, port: int) -> "uvicorn.Server":
+def _bound(port: int) -> socket.socket:
+    """A socket on a port of this machine, at which nobody listens yet."""
+    bound = socket.socket()
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        why = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"port {port}: cannot be used ({why}); name another by --port") from None
+    return bound
+
+
+def server(app: App) -> "uvicorn.Server":
     """A server of MLflow's application behind the guard, not yet running."""
     import uvicorn
 
     return uvicorn.Server(
         uvicorn.Config(
             Guard(app),
-            host=LOOPBACK,
-            port=port,
             log_level="warning",
             limit_concurrency=CONNECTIONS,
             server_header=False,

@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,7 @@ os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # 7, with growing
 os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("PGCONNECT_TIMEOUT", "10")  # seconds; without it PostgreSQL has for ever
 
 import mlflow  # noqa: E402
 import numpy as np  # noqa: E402
@@ -38,16 +40,22 @@ import requests  # noqa: E402
 from alembic.script import ScriptDirectory  # noqa: E402
 from alembic.util import CommandError  # noqa: E402
 from filelock import FileLock, Timeout  # noqa: E402
+from google.protobuf.json_format import ParseError  # type: ignore[import-untyped] # noqa: E402
 from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
 from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
-from mlflow.entities import Metric, Param, Run, RunTag  # noqa: E402
+from mlflow.entities import FileInfo, Metric, Param, Run, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.models import ModelSignature, set_model  # noqa: E402
 from mlflow.protos.databricks_pb2 import BAD_REQUEST  # noqa: E402
 from mlflow.pyfunc import log_model  # noqa: E402
 from mlflow.pyfunc.model import PythonModel  # noqa: E402
+from mlflow.store.artifact.artifact_repo import ArtifactRepository  # noqa: E402
+from mlflow.store.artifact.artifact_repository_registry import (  # noqa: E402
+    get_artifact_repository,
+)
 from mlflow.store.db.utils import _get_alembic_config  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from mlflow.tracking.context.registry import resolve_tags  # noqa: E402
 from mlflow.types import ColSpec, Schema, TensorSpec  # noqa: E402
 from mlflow.types.schema import Array as ListOf  # noqa: E402
 from mlflow.utils.mlflow_tags import (  # noqa: E402
@@ -56,6 +64,7 @@ from mlflow.utils.mlflow_tags import (  # noqa: E402
     MLFLOW_SOURCE_NAME,
     MLFLOW_SOURCE_TYPE,
 )
+from mlflow.utils.validation import MAX_ENTITY_KEY_LENGTH  # noqa: E402
 from sqlalchemy import Engine, create_engine, event  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
@@ -69,6 +78,7 @@ SQLITE, POSTGRESQL = "sqlite:///", "postgresql"
 OUR_LOCK = 20_260_401  # any number that others do not take
 MOST_RUNS = 1000  # of one result
 METRICS_PER_BATCH = 1000  # MLflow takes no more at once
+LONGEST_NAME = MAX_ENTITY_KEY_LENGTH  # characters of a parameter, a metric or a tag
 PACKAGE = Path(__file__).parents[1]
 NO_SUCH_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 LOG_AGAIN = "run `dvc repro` again: all stages before this one stay cached"
@@ -83,8 +93,11 @@ FAILURES = (
     SQLAlchemyError,
     sqlite3.Error,
     CommandError,
+    ParseError,
     ImportError,
     OSError,
+    OverflowError,
+    ValueError,
 )
 LOGIN = re.compile(r"://\S*@")
 DESCRIPTION = MLFLOW_RUN_NOTE  # the tag with what a run's page begins with
@@ -132,9 +145,16 @@ def store_uri() -> str:
     """Where runs go: MLFLOW_TRACKING_URI, or else a SQLite file in the project."""
     default = f"{SQLITE}{(project_root() / 'mlflow.db').as_posix()}"
     given = os.environ.get("MLFLOW_TRACKING_URI")
-    if given:
-        given = os.environ["MLFLOW_TRACKING_URI"] = _without_password(given)
-    return given or default
+    if not given:
+        return default
+    try:
+        os.environ["MLFLOW_TRACKING_URI"] = _without_password(given)
+    except ValueError:
+        raise UserError(
+            f"MLFLOW_TRACKING_URI: {LOGIN.sub('://', given)} is no address; set one such as "
+            "http://HOST:5000, or unset it"
+        ) from None
+    return os.environ["MLFLOW_TRACKING_URI"]
 
 
 def _without_password(address: str) -> str:
@@ -170,14 +190,11 @@ def log_run(result: Result, experiment: str, register_as: str | None = None) -> 
         experiment_id = _experiment_id(experiment)
         run_id = _found_again(experiment_id, result.identity, ["FINISHED"])
         if run_id is None:
-            run = mlflow.start_run(
-                experiment_id=experiment_id,
-                run_name=result.name,
-                tags={RESULT: result.identity, PLACE: _place()},
-            )
+            about = resolve_tags({RESULT: result.identity, PLACE: _place()})
+            run = mlflow.MlflowClient().create_run(experiment_id, tags=about, run_name=result.name)
             ours = run.info.run_id
             try:
-                with run:
+                with mlflow.start_run(ours):  # without an id it is the one that MLFLOW_RUN_ID names
                     _log(result, model, ours, run.info.start_time)
                 run_id = _found_again(experiment_id, result.identity, ["FINISHED"]) or ours
             finally:
@@ -279,9 +296,8 @@ def _remove(run: Run) -> None:
 def _register(run_id: str, name: str, description: str) -> None:
     """Make the model of a run the next version of a registered one, unless it is one already."""
     client = mlflow.MlflowClient()
-    with suppress(MlflowException):  # there is none of that name yet
-        if any(each.run_id == run_id for each in client.search_model_versions(f"name = '{name}'")):
-            return
+    if any(each.name == name for each in client.search_model_versions(f"run_id = '{run_id}'")):
+        return
     outputs = mlflow.get_run(run_id).outputs
     if outputs is not None:
         made = mlflow.register_model(f"models:/{outputs.model_outputs[0].model_id}", name)
@@ -297,19 +313,48 @@ def tags(run_id: str) -> dict[str, str]:
 
 def download(run_id: str, paths: Sequence[str] | None, directory: Path) -> None:
     """Put those artifacts of a run below a directory that it has; None: all."""
-    _run(run_id)
-    client = mlflow.MlflowClient()
+    run = _run(run_id)
     with _failures_in_one_line(READ_AGAIN):
-        if paths is None:
-            client.download_artifacts(run_id, "", str(directory))
-            return
-        folders = {path.rpartition("/")[0] for path in paths}
-        there = {each.path for folder in folders for each in client.list_artifacts(run_id, folder)}
-        for path in there.intersection(paths):
-            target = directory / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            got = client.download_artifacts(run_id, path, str(target.parent))
-            Path(got).replace(target)  # MLflow may put it below its path once more
+        repository = get_artifact_repository(run.info.artifact_uri)
+        repository.thread_pool = _Here()
+        with within(SECONDS_TO_ANSWER):
+            there = _all_below(repository) if paths is None else _listed(repository, paths)
+        for each in there:
+            with within(_seconds(max(each.file_size or 0, 0))):
+                repository.download_artifacts(each.path, str(directory))  # type: ignore[no-untyped-call]
+
+
+class _Here(Executor):
+    """Does what MLflow would do in threads, where no deadline counts, at once."""
+
+    def submit(self, work: Any, /, *given: Any, **named: Any) -> "Future[Any]":
+        """What was done, or why it failed."""
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*given, **named))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+def _listed(repository: ArtifactRepository, paths: Sequence[str]) -> list[FileInfo]:
+    """Those files of a run that it has."""
+    folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
+    there = [each for folder in folders for each in repository.list_artifacts(folder)]
+    return [each for each in there if each.path in paths]
+
+
+def _all_below(repository: ArtifactRepository) -> list[FileInfo]:
+    """All files of a run."""
+    files: list[FileInfo] = []
+    folders = [""]
+    while folders:
+        for each in repository.list_artifacts(folders.pop()):
+            if each.is_dir:
+                folders.append(each.path)
+            else:
+                files.append(each)
+    return files
 
 
 def logged(experiment: str, tag: str, value: str) -> str | None:
@@ -504,6 +549,7 @@ def _make_tables(store: str) -> None:
     engine = create_engine(store)
     try:
         with engine.connect() as connection:
+            connection.exec_driver_sql(f"SET lock_timeout = '{MOST_WAITED}s'")
             connection.exec_driver_sql(f"SELECT pg_advisory_lock({OUR_LOCK})")
             mlflow.search_experiments(max_results=1)
     finally:
@@ -562,6 +608,8 @@ def _failures_in_one_line(then: str = LOG_AGAIN) -> Iterator[None]:
     try:
         with _answers_in_time():
             yield
+    except UserError:
+        raise
     except FAILURES as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         address, reason = (LOGIN.sub("://", text) for text in (store_uri(), reason))
@@ -584,9 +632,11 @@ def _answers_in_time() -> Iterator[None]:
         nonlocal failed
         if failed:
             raise requests.ConnectionError("it failed before")
-        size = int(request.headers.get("Content-Length") or 0)
+        most = _seconds(int(request.headers.get("Content-Length") or 0))
+        asks = options.get("timeout")  # of each of the bytes, but that counts everywhere
+        options["timeout"] = min(asks, most) if isinstance(asks, int | float) else most
         try:
-            with within(SECONDS_TO_ANSWER + size / SLOWEST):
+            with within(most):
                 return asked(session, request, **options)
         except OSError:
             failed = True
@@ -597,6 +647,11 @@ def _answers_in_time() -> Iterator[None]:
         yield
     finally:
         requests.Session.send = asked  # type: ignore[method-assign]
+
+
+def _seconds(size: int) -> float:
+    """How long a server may take that is sent so many bytes, or sends them."""
+    return SECONDS_TO_ANSWER + size / SLOWEST
 
 
 def _refuse_taken(port: str) -> None:

@@ -170,9 +170,10 @@ def _table(path: Path) -> pd.DataFrame:
 
 
 def git(*command: str) -> str | None:
-    """What a git command says, or None where it fails."""
+    """What a git command says, or None where it fails; bytes that are no UTF-8 as codes."""
+    told: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
     try:
-        done = subprocess.run(["git", *command], capture_output=True, text=True)
+        done = subprocess.run(["git", *command], capture_output=True, **told)
     except FileNotFoundError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
