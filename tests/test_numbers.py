@@ -61,12 +61,12 @@ def test_labels_of_other_rows_are_refused_and_not_matched_by_their_place():
         WSCPML().fit(pd.DataFrame(X), pd.DataFrame(Y, index=range(5, N + 5)))
 
 
-def test_columns_in_another_order_are_refused_with_what_to_do(monkeypatch):
+def test_columns_are_taken_by_name_and_a_missing_one_is_refused(monkeypatch):
     monkeypatch.setattr(judging, "TREES", 20)
     table = pd.DataFrame(X, columns=list("abcd"))
     model = WSCPML(max_epochs=1, random_state=0).fit(table, Y)
-    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
-        model.predict_proba(table[list("dcba")])
+    found, expected = (model.predict_proba(table[list(each)]) for each in ("dcba", "abcd"))
+    np.testing.assert_array_equal(found, expected)
     with pytest.raises(ValueError, match=r"yet now missing:\n- d"):
         model.predict_proba(table[list("abc")])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from scipy import sparse
 from scipy.special import xlogy
 from tqdm import tqdm
@@ -18,7 +19,6 @@ from tqdm import tqdm
 from wscpml.algorithm.network import start_rows
 from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
 from wscpml.datasets import tags
-from wscpml.datasets.columns import all_numbers
 from wscpml.datasets.tables import short
 from wscpml.devices import one_blas_thread
 from wscpml.parameters import ParameterError
@@ -92,7 +92,8 @@ def aligned(probabilities: Any, rows: Names, columns: Names, door: str = DOOR) -
     found = tags.in_rows(probabilities)
     if sparse.issparse(found):
         return found
-    if all_numbers(found) and not all(isinstance(kind, np.dtype) for kind in found.dtypes):
+    kinds = found.dtypes
+    if all(map(is_numeric_dtype, kinds)) and not all(isinstance(kind, np.dtype) for kind in kinds):
         return found.to_numpy(np.float64, na_value=np.nan)
     return found.to_numpy()
 
