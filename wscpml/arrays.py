@@ -14,6 +14,7 @@ DENSE_FROM = 0.1  # share of values other than 0
 WEAKEST = 1e-10  # of the strongest direction; what is weaker is rounding
 EVEN_ODDS = 0.5  # a probability from here on is a label
 ROWS_AT_ONCE = 1024  # of sparse rows, whose products are dense
+PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 NEAR_ONE = np.nextafter(1.0, 0.0)
 
 
@@ -56,6 +57,11 @@ def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
 def row_blocks(n: int, size: int) -> list[slice]:
     """The rows 0 ... n - 1 in blocks of `size`."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def pair_blocks(n: int, q: int) -> list[slice]:
+    """The rows 0 ... n - 1 of q values each, in blocks of what is worked on at once."""
+    return row_blocks(n, max(1, PAIRS_AT_ONCE // q))
 
 
 class Rows:

@@ -87,7 +87,7 @@ def scratch(shape: tuple[int, int]) -> Array:
     size = 4 * shape[0] * shape[1]
     if size <= MOST_IN_MEMORY:
         return np.empty(shape, np.float32)
-    with _told_if_disk_refuses(Path.cwd()), tempfile.TemporaryFile(dir=".") as file:
+    with told_if_disk_refuses(Path.cwd()), tempfile.TemporaryFile(dir=".") as file:
         allocate(file, size)
         return np.memmap(file, np.float32, "r+", shape=shape)
 
@@ -120,7 +120,7 @@ def read_directory(
 def write(path: str | Path, content: Any) -> None:
     """Write an artifact whole or not at all; of several writers at once, the last one stays."""
     path = Path(path)
-    with _told_if_disk_refuses(path):
+    with told_if_disk_refuses(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporaries.file(path.parent) as unfinished:
             _write_here(unfinished, path.suffix, content)
@@ -141,7 +141,7 @@ def new_directory(path: str | Path) -> Iterator[Path]:
     What was there is replaced at one moment: there is no time without a directory.
     """
     path = Path(path)
-    with _told_if_disk_refuses(path):
+    with told_if_disk_refuses(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporaries.directory(path.parent) as place:
             yield place
@@ -151,7 +151,7 @@ def new_directory(path: str | Path) -> Iterator[Path]:
 def write_part(place: Path, path: str | Path, name: str, content: Any) -> None:
     """Write one file of a directory that is not in its place yet; messages name that place."""
     target = place / name
-    with _told_if_disk_refuses(Path(path) / name):
+    with told_if_disk_refuses(Path(path) / name):
         target.parent.mkdir(parents=True, exist_ok=True)
         _write_here(target, target.suffix, content)
 
@@ -165,7 +165,8 @@ def _write_here(path: Path, kind: str, content: Any) -> None:
 
 
 @contextmanager
-def _told_if_disk_refuses(path: Path) -> Iterator[None]:
+def told_if_disk_refuses(path: Path) -> Iterator[None]:
+    """What is written in this block cannot be: a UserError names the file and the reason."""
     try:
         yield
     except OSError as error:

@@ -199,7 +199,7 @@ class Engine:
         if self.checkpoint is None:
             return self
         place = self.checkpoint / f"{what}-{digest(*inputs)}"
-        with _told_if_unwritable(place):
+        with artifacts.told_if_disk_refuses(place):
             place.mkdir(parents=True, exist_ok=True)
         return replace(self, directory=place, resumed=True, rooms=[])
 
@@ -247,18 +247,10 @@ class Engine:
         path = self.directory / f"{len(self.rooms)}.bin"
         size = max(int(np.prod(shape)) * np.dtype(dtype).itemsize, 1)
         if not (self.resumed and path.exists() and path.stat().st_size == size):
-            with _told_if_unwritable(path), path.open("wb") as file:
+            with artifacts.told_if_disk_refuses(path), path.open("wb") as file:
                 artifacts.allocate(file, size)
         self.rooms.append(OnDisk(path, shape, dtype, mode="r+"))
         return self.rooms[-1]
-
-
-@contextmanager
-def _told_if_unwritable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def checksum(parts: Iterable[Array]) -> int:

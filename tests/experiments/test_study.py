@@ -503,11 +503,16 @@ def test_vouching_renews_the_locks_of_stored_cells_and_makes_no_other(project):
     assert lock(project) == before
 
 
-def test_a_lock_file_that_dvc_could_not_finish_is_as_before(monkeypatch, tmp_path):
+@pytest.fixture
+def written_lock(monkeypatch, tmp_path):
+    """A lock file in a directory of its own."""
     monkeypatch.chdir(tmp_path)
     study.LOCK.parent.mkdir()
     study.LOCK.write_text("whole")
 
+
+@pytest.mark.usefixtures("written_lock")
+def test_a_lock_file_that_dvc_could_not_finish_is_as_before(monkeypatch):
     def cut_off(*_):
         study.LOCK.write_text("wh")
         raise KeyboardInterrupt
@@ -524,11 +529,8 @@ def test_a_lock_file_that_dvc_could_not_finish_is_as_before(monkeypatch, tmp_pat
     assert study.LOCK.read_text() == "new"
 
 
-def test_a_command_that_failed_leaves_no_old_lock_to_come_back_later(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    study.LOCK.parent.mkdir()
-    study.LOCK.write_text("whole")
-
+@pytest.mark.usefixtures("written_lock")
+def test_a_command_that_failed_leaves_no_old_lock_to_come_back_later(monkeypatch):
     def fails(*_):
         study.LOCK.write_text("wh")
         raise UserError("no room")

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 import wscpml
+from wscpml import arrays
 from wscpml.algorithm import network
 from wscpml.errors import UserError
 from wscpml.parameters import ParameterError
@@ -75,8 +76,7 @@ def test_blocks_of_labels_and_rows_give_what_all_at_once_gives(monkeypatch):
     _, Y, P = example(300, 7)
     Y[:, 6] = Y[:, 5]  # labels that are given to the same rows
     whole = label_confidence(Y, P)
-    monkeypatch.setattr(given, "PAIRS_AT_ONCE", 650)
-    monkeypatch.setattr(noise_model, "PAIRS_AT_ONCE", 700)
+    monkeypatch.setattr(arrays, "PAIRS_AT_ONCE", 650)
     np.testing.assert_allclose(label_confidence(Y, P), whole, atol=1e-9)
 
 

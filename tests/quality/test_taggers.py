@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from wscpml import label_confidence
+from wscpml import arrays, label_confidence
 from wscpml.quality import given, judging, noise_model, taggers
 from wscpml.quality.decisions import Decided
 from wscpml.quality.judging import Opinion, identification
@@ -92,7 +92,7 @@ def test_a_row_of_a_careless_tagger_is_known_by_its_other_labels_alone():
 def test_what_is_learned_does_not_depend_on_how_rows_are_cut_into_blocks(monkeypatch):
     _, Y, P = example(UNEVEN)
     whole = learned(P, Y)
-    monkeypatch.setattr(taggers, "PAIRS_AT_ONCE", 800)
+    monkeypatch.setattr(arrays, "PAIRS_AT_ONCE", 800)
     parts = learned(P, Y)
     assert (whole.slope, whole.weight) == pytest.approx((parts.slope, parts.weight))
 

@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 
 from wscpml.datasets.dataset import few
-from wscpml.datasets.tables import short
+from wscpml.datasets.tables import EMPTY, short
 from wscpml.errors import UserError
 
 Role = Literal["number", "text", "category", "date", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
 MOST_CATEGORIES = 40  # different values of a category; of more it is text
 DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %B %Y",
@@ -129,11 +128,13 @@ def _is_list(cell: Any) -> bool:
 
 def parsed_dates(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
     """Cells as points in time without a zone, NaT where they are none that is so written."""
-    if getattr(column.dtype, "kind", "O") != "M":
-        column = as_text(column).str.strip()
-        column = column.where(column.str.contains(r"\d"), "")  # not `now` and `today`
-    codes, texts = pd.factorize(column)
-    found = pd.to_datetime(pd.Series(texts), format=written, errors="coerce", utc=True)
+    is_time = getattr(column.dtype, "kind", "O") == "M"
+    codes, different = pd.factorize(column if is_time else as_text(column))
+    cells = pd.Series(different)
+    if not is_time:
+        cells = cells.str.strip()
+        cells = cells.where(cells.str.contains(r"\d"), "")  # not `now` and `today`
+    found = pd.to_datetime(cells, format=written, errors="coerce", utc=True)
     found = pd.concat([found.dt.tz_localize(None), pd.Series([pd.NaT])], ignore_index=True)
     return pd.Series(found.to_numpy("datetime64[us]")[codes], column.index)
 
@@ -146,10 +147,11 @@ def _given(column: "pd.Series[Any]", role: Role, source: str, way_out: str) -> C
         return Column(name, "ignore", "is empty in every row")
     if role != "date":
         return Column(name, role)
-    look = _first_look(column[~missing(column)])
-    written = _most_dates(look) or DATES[0]
+    look = pd.Series(as_text(column[~missing(column)]).unique()[:FIRST_LOOK])
+    written, odd = _as_dates(look)
+    written = written or DATES[0]
     _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
-    return Column(name, role, dates=written, odd=_odd_dates(look, written))
+    return Column(name, role, dates=written, odd=odd)
 
 
 def _recognised(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
@@ -222,11 +224,11 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
         wrong = pd.to_numeric(column, errors="coerce").isna()
         _refuse_odd(column, wrong, source, "a number", way_out)
         return Column(name, "number")
-    written = _most_dates(look)
+    written, odd = _as_dates(look)
     # 1.2.10 may be a version, so with short years all must be dates
     if written and not (SHORT in written and parsed_dates(different, written).isna().any()):
         _refuse_odd(column, parsed_dates(column, written).isna(), source, "a date", way_out)
-        return Column(name, "date", dates=written, odd=_odd_dates(look, written))
+        return Column(name, "date", dates=written, odd=odd)
     if len(different) == 1:
         return Column(name, "ignore", "is the same in every row")
     odd = ""
@@ -244,32 +246,28 @@ def _by_words(column: "pd.Series[Any]", source: str, way_out: str) -> Column:
     return Column(name, "text", odd=odd)
 
 
-def _first_look(cells: "pd.Series[Any]") -> "pd.Series[str]":
-    return pd.Series(as_text(cells).unique()[:FIRST_LOOK])
+def _as_dates(cells: "pd.Series[str]") -> tuple[str | None, str]:
+    """How most of these cells are written, if they are dates: the first way that fits the most.
 
-
-def _most_dates(cells: "pd.Series[str]") -> str | None:
-    """How most of these cells are written, if they are dates: the first way that fits the most."""
+    Beside it what a person may not have meant: the month, or the century.
+    """
     if not cells.str.contains(r"\d").mean() >= 0.5:
-        return None
-    shares = {way: float(parsed_dates(cells, way).notna().mean()) for way in DATES}
-    best = max(shares, key=lambda way: shares[way])
-    return best if shares[best] >= 0.5 else None
-
-
-def _odd_dates(cells: "pd.Series[str]", written: str) -> str:
-    """What a person may not have meant by dates that are so written: the month, the century."""
-    dates = parsed_dates(cells, written)
-    for way in DATES:
-        other = parsed_dates(cells, way)
+        return None, ""
+    read = {way: parsed_dates(cells, way) for way in DATES}
+    written = max(read, key=lambda way: read[way].notna().sum())
+    dates = read[written]
+    if dates.notna().mean() < 0.5:
+        return None, ""
+    for way, other in read.items():
         if (other.notna() >= dates.notna()).all() and (other != dates)[dates.notna()].any():
-            return (
+            return written, (
                 f"is read as dates such as {date_like(written)}, and may be such as "
                 f"{date_like(way)}; write 2024-05-31 to be sure"
             )
     if SHORT in written:
-        return "has years of two digits, which are taken for 1969 to 2068; write four to be sure"
-    return ""
+        short_years = "has years of two digits, which are taken for 1969 to 2068"
+        return written, f"{short_years}; write four to be sure"
+    return written, ""
 
 
 def date_like(written: str) -> str:

@@ -22,9 +22,8 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow
 
-from wscpml.datasets.columns import EMPTY
 from wscpml.datasets.dataset import refuse_twice
-from wscpml.datasets.tables import not_utf_8
+from wscpml.datasets.tables import EMPTY, not_utf_8
 from wscpml.errors import UserError
 from wscpml.limits import TABLE_COLUMN, ask
 from wscpml.spreadsheets import MAYBE, as_meant

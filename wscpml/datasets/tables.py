@@ -14,6 +14,7 @@ from wscpml.arrays import Array
 from wscpml.datasets.dataset import few, refuse_twice
 from wscpml.errors import UserError
 
+EMPTY = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", "?")  # among numbers, dates
 MOST_SHOWN = 60  # characters of a cell
 
 

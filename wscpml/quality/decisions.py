@@ -358,7 +358,7 @@ def _after(file: Any, path: Path, rows: list[dict[str, str]]) -> bytes:
     content = file.read()
     size = _whole_size(content, path)
     file.truncate(size)
-    whole_line = content[:size].endswith(b"\n") or size < len(content) or not size
+    whole_line = not size or size < len(content) or content.endswith(b"\n")
     names, separator = (
         (csv_files.names(path), csv_files.separator(path)) if size else (COLUMNS, ",")
     )

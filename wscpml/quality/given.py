@@ -17,7 +17,7 @@ from scipy.special import xlogy
 from tqdm import tqdm
 
 from wscpml.algorithm.network import start_rows
-from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, row_blocks, to_dense
+from wscpml.arrays import ROWS_AT_ONCE, Array, Matrix, pair_blocks, row_blocks, to_dense
 from wscpml.datasets import tags
 from wscpml.datasets.tables import short
 from wscpml.devices import one_blas_thread
@@ -25,7 +25,6 @@ from wscpml.parameters import ParameterError
 from wscpml.quality import confusion, judging, noise_model
 from wscpml.quality.noise_model import look_up
 
-PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 PAIRS_LEARNED = 5_000_000  # that are learned from at most
 BY_CHANCE, REPEATED = 2.0, 0.95  # deviations, and correlation, of probabilities that are odd
 
@@ -242,9 +241,7 @@ def _judge_labels(Y: Matrix, P: Array, live: Array) -> Array:
         own_weight=own_weight(right(scores), own, observed, n / len(observed)),
     )
     confidence = np.empty(Y.nnz)
-    for rows in tqdm(
-        row_blocks(n, max(1, PAIRS_AT_ONCE // k)), "judging", disable=None, leave=False
-    ):
+    for rows in tqdm(pair_blocks(n, k), "judging", disable=None, leave=False):
         block = Y[rows]
         row, label = block.nonzero()
         of_rows, ours = block.toarray(), P[rows][:, live]

@@ -321,7 +321,7 @@ class _Everyone:
     labels: Any  # of the candidates, row by row
     given: Any | None  # (n, k)
     votes: Array | None  # of the candidates
-    answers: Decided
+    decided: Decided
     complete: bool
     many: bool  # labels, so that of those which may be missing a few of each row are kept
 
@@ -354,11 +354,11 @@ class _Everyone:
 
     def settled(self, targets: Array, chosen: Array, values: Array | None = None) -> Array:
         """The same with what is decided of these rows, or with other values of what is."""
-        values = self.answers.true if values is None else values
-        if len(self.answers.row):
-            place = np.minimum(np.searchsorted(chosen, self.answers.row), len(chosen) - 1)
-            here = chosen[place] == self.answers.row
-            targets[place[here], self.answers.label[here]] = values[here]
+        values = self.decided.true if values is None else values
+        if len(self.decided.row):
+            place = np.minimum(np.searchsorted(chosen, self.decided.row), len(chosen) - 1)
+            here = chosen[place] == self.decided.row
+            targets[place[here], self.decided.label[here]] = values[here]
         return targets
 
     def write(self, into: _Room, chosen: Array, found: _Round) -> None:
@@ -542,7 +542,7 @@ def _likeliest_absent(
         here = learned.absent(P[rows], scores[rows])
         _, row, candidate = every.pairs(chosen[rows])
         here[row, candidate] = 0
-        every.settled(here, chosen[rows], np.zeros(len(every.answers.row)))
+        every.settled(here, chosen[rows], np.zeros(len(every.decided.row)))
         label = np.sort(np.argpartition(-here, every.most(k) - 1, axis=1)[:, : every.most(k)])
         found.label[rows] = label
         found.probability[rows] = np.take_along_axis(here, label, axis=1)
@@ -975,15 +975,15 @@ def _warnings(
     if model.seen < 0.5:
         other, more = ("other ", "else ") if taken else ("", "")
         if np.isin(wrong, [label for labels in taken for label in labels]).all():
-            called = f"nothing {more}is called"
+            called = f"nothing {more}is called wrong"
         elif heeded:
-            called = f"only {' and '.join(heeded)} call anything {more}".rstrip()
+            called = f"only {' and '.join(heeded)} call anything {more}wrong"
         else:
-            called = f"hardly anything {more}is called"
+            called = f"hardly anything {more}is called wrong"
         found.append(
             Remark(
                 f"no {other}noise can be seen, because there is none, or the features do not "
-                f"predict the labels, or they predict the noise too; {called} wrong",
+                f"predict the labels, or they predict the noise too; {called}",
                 [],
             )
         )

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from wscpml.arrays import Array, row_blocks
+from wscpml.arrays import Array, pair_blocks, row_blocks
 from wscpml.quality import confusion, taggers
 from wscpml.quality.confusion import Confused
 from wscpml.quality.taggers import Taggers
@@ -53,7 +53,6 @@ STILL, WORTH_LEAVING = 1e-9, 0.9  # a step that is none; share of curves below w
 FAR, REACH = 60.0, 10.0  # log likelihood that is out of reach, and what a step may promise of it
 PLACES = 201  # scores that a label's curve is tabulated at
 LABELS_AT_ONCE = 256
-PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 # (H,), shares of the true labels that may be lost, and the log prior of each: one in ten
 LOST = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
 SELDOM = 8 * np.log(1 - LOST)
@@ -213,7 +212,7 @@ def weights_of(Y: Array) -> Array:
 def dispersion(P: Array, Y: Array) -> float:
     """Variance of rows' counts beyond their predictions, in units of independent labels'."""
     expected, beyond = 0.0, np.empty(len(P))
-    for rows in pair_blocks(P):
+    for rows in pair_blocks(*P.shape):
         expected += np.clip(P[rows] * (1 - P[rows]), 0, None).sum(axis=1).sum()
         beyond[rows] = (Y[rows] - P[rows]).sum(axis=1)
     return float(beyond.var() / max(expected / len(P), 1e-12))
@@ -296,7 +295,7 @@ def learn_others(P: Array, Y: Array, first: Array, heard: Array) -> tuple[Others
     if not heard.any():
         return None, P
     ones, back = np.unique(first, return_inverse=True)
-    n, k, blocks = len(P), len(ones), pair_blocks(P)
+    n, k, blocks = len(P), len(ones), pair_blocks(*P.shape)
     squares = sum(((Y[rows] - P[rows])[:, ones] ** 2).sum(axis=0) for rows in blocks)
     least = squares / n
     size = np.maximum(np.sqrt(least), 1e-9)
@@ -326,11 +325,6 @@ def learn_others(P: Array, Y: Array, first: Array, heard: Array) -> tuple[Others
     for rows in blocks:
         scores[rows] = others.added_to(P[rows], Y[rows], of_row[rows])
     return others, scores
-
-
-def pair_blocks(values: Array) -> list[slice]:
-    """The rows of a matrix ``(n, q)`` in blocks of some pairs."""
-    return row_blocks(len(values), max(1, PAIRS_AT_ONCE // values.shape[1]))
 
 
 def residual_left_out(along: Array, of_row: Array, own: Array, size: Array) -> Array:
@@ -408,7 +402,7 @@ def by_label(S: Array, Y: Array) -> tuple[Bins, Span]:
     """The bins of standard log odds, by scores S of Y ``(n, q)``, and their span, in parts."""
     found = [
         _binned_and_spanned(S[:, labels], Y[:, labels])
-        for labels in row_blocks(S.shape[1], max(1, PAIRS_AT_ONCE // len(S)))
+        for labels in pair_blocks(S.shape[1], len(S))
     ]
     bins, spans = zip(*found, strict=True)
     on, means = (np.concatenate([each[part] for each in bins], axis=1) for part in (1, 2))
@@ -650,7 +644,7 @@ def alike(Y: Array) -> tuple[list[list[int]], Array]:
     """
     mean = Y.mean(axis=0)
     squares, products = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
-    for rows in pair_blocks(Y):
+    for rows in pair_blocks(*Y.shape):
         Z = Y[rows] - mean
         squares += (Z**2).sum(axis=0)
         products += Z.T @ Z

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wscpml.arrays import Array, row_blocks
+from wscpml.arrays import Array, pair_blocks
 
 CHANCE = 10.0  # chi-square of a slope that may be by chance
 SOME, MOST = 0.1, 0.3  # share of what others tell from which, and up to which, rows count
 LEAST = 0.1  # of the mean rate that a row's is at least
 HIGHEST = 0.95  # rate of a row
 TINY = 1e-12
-PAIRS_AT_ONCE = 2_000_000  # rows times labels that are worked on at once
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Taggers:
         Each label has been told so far by the others, ``(q,)``.
         """
         found = np.empty(scores.shape)
-        for rows in _blocks(P):
+        for rows in pair_blocks(*P.shape):
             p = P[rows]
             found[rows] = scores[rows] - told * (1 - p) * self.added(p, Y[rows])
         return found
@@ -77,7 +76,7 @@ def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Tagg
     """
     ones, back = np.unique(first, return_inverse=True)
     heard, along, square, before, after = heard[ones], np.zeros(2), TINY * np.eye(2), 0.0, 0.0
-    for rows in _blocks(P):
+    for rows in pair_blocks(*P.shape):
         p, y = P[rows][:, ones], Y[rows][:, ones]
         R, left = y - p, y - scores[rows][:, ones]
         x = (1 - p) * _of_others(R * heard) * heard
@@ -93,10 +92,6 @@ def learn(P: Array, Y: Array, scores: Array, first: Array, heard: Array) -> Tagg
     if not weight or of_noise < np.sqrt(CHANCE * error * inverse[0, 0]):
         return None
     return Taggers(float(slope), weight, ones, back, heard)
-
-
-def _blocks(P: Array) -> list[slice]:
-    return row_blocks(len(P), max(1, PAIRS_AT_ONCE // P.shape[1]))
 
 
 def _of_others(R: Array) -> Array:

@@ -57,7 +57,7 @@ class _Screen:
     asked: list[int] = field(default_factory=list)  # labels of that row
     seen: float = 0.0  # when it was last heard of
     skipped: set[Pair] = field(default_factory=set)
-    done: list["_Done"] = field(default_factory=list)  # what undo takes
+    done: list[_Done] = field(default_factory=list)  # what undo takes
     times: list[float] = field(default_factory=list)  # of the last decisions
 
 
