@@ -46,7 +46,7 @@ from wscpml.devices import one_blas_thread
 from wscpml.parameters import ClassifierSettings, FeatureSettings
 from wscpml.quality import judging, queue
 from wscpml.quality.decisions import Decided
-from wscpml.quality.judging import JudgedLabels, Opinion, Predict
+from wscpml.quality.judging import JudgedLabels, Opinion, Predict, Predictor
 from wscpml.randomness import stream
 
 CASES = (
@@ -152,9 +152,9 @@ def first_kept(rows: TrainingRows, Y: Array) -> Predict:
     given = Y[:, judging.can_be_judged(Y)]
     made: list[Opinion] = []
 
-    def predict(targets: Array) -> Opinion:
-        if not np.array_equal(targets, given):
-            return judging.predict_unseen(rows, given, targets, seed=0)
+    def predict(targets: Array, before: Predictor | None) -> Opinion:
+        if before is not None:
+            return judging.predict_unseen(rows, given, targets, before, seed=0)
         if not made:
             made.append(judging.predict_unseen(rows, given, targets, seed=0))
         return made[0]

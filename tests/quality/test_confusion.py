@@ -35,7 +35,7 @@ def belonging(n=1500, seed=0):
 
 
 def judge(P, Y):
-    return judging.judge_by(lambda _: Opinion(P), Y, Decided.nothing())
+    return judging.judge_by(lambda *_: Opinion(P), Y, Decided.nothing())
 
 
 def test_labels_that_are_taken_for_each_other_are_found():

@@ -35,7 +35,7 @@ def judge(P, Y):
     """By a predictor that tells candidates as P, and then what is true."""
     rate = np.mean(UNEVEN)
 
-    def predict(targets):
+    def predict(targets, _):
         return Opinion(P if np.array_equal(targets, Y) else (P - rate) / (1 - rate))
 
     return judging.judge_by(predict, Y, Decided.nothing())

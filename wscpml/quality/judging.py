@@ -2,7 +2,8 @@
 
 Two predictors say how likely each label is to be a candidate of a row, P, without having seen the
 row's own labels: kernel ridge regression leaves the row out, and of a forest only those trees
-speak that were grown without it. `noise_model` finds out with which chance rho_j a label is a
+speak that were grown without it. Of very many rows both learn from a sample, and logistic
+regression from more of them joins in. `noise_model` finds out with which chance rho_j a label is a
 candidate where it is not true. With p the chance that the label is true, P = p + (1 - p) rho, so a
 candidate is true with probability p / P; it is averaged over all that rho may be. Where no noise
 is seen, hardly anything is called more likely false than true.
@@ -10,7 +11,7 @@ is seen, hardly anything is called more likely false than true.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +26,10 @@ from wscpml.arrays import EVEN_ODDS, Array, Matrix, label_counts, row_blocks, to
 from wscpml.blocks import Engine
 from wscpml.memory import give_back
 from wscpml.progress import SECONDS, Steps, steps
-from wscpml.quality import confusion, forests, learning, noise_model, taggers
+from wscpml.quality import confusion, forests, learning, logistic, noise_model, taggers
 from wscpml.quality.decisions import Decided
 from wscpml.quality.forests import Forest
+from wscpml.quality.logistic import Halves
 from wscpml.quality.noise_model import RATES, NoiseModel, Others, Span, look_up, weights_of
 from wscpml.quality.votes import with_votes
 
@@ -39,6 +41,7 @@ ROWS_AT_ONCE = 2048  # that are judged as a block; a constant, so that bytes are
 VALUES = 100  # bytes that a block takes for each row and label
 ABSENT = 100  # and more where labels may be missing
 MOST_MISSING = 10  # labels of a row that may be missing, where labels are sparse
+LEAST_SHARE = 0.1  # of predictions among others; below it they are not worth their time
 SLOPE = 0.05  # what is left of the predictions' own order where bins do not differ
 TENTHS = 10  # bins of label confidence, in which it is compared with the truth
 NEVER_SURE = 0.002  # probabilities are at least so far from 0 and 1
@@ -59,7 +62,7 @@ UNEVEN = (
 LOSING = "about {:.0f} % of the true labels are taken to be missing, of all labels alike"
 
 ALONE = Engine()
-Predict = Callable[[Array], "Opinion"]
+Predict = Callable[[Array, "Predictor | None"], "Opinion"]
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,8 @@ def judge(
     seed = int(rng.integers(2**31))
     live = can_be_judged(candidates)
     known = to_dense(candidates[rows.of_axes][:, live])
-    ours = partial(predict_unseen, rows, known, seed=seed)
+    many = _of_many_rows(rows, candidates, live)
+    ours = partial(predict_unseen, rows, known, many=many, seed=seed)
     theirs = None if given is None else given[:, live]
     votes = None if votes is None else votes[:, live]
     inputs = rows.feature_map, rows.scaled, candidates, decided, theirs, complete, votes, seed
@@ -204,8 +208,9 @@ def judge_by(
     """Judge every candidate ``(n, q)`` by a predictor of the k labels that can be judged.
 
     It takes targets ``(m, k)`` of some rows: all of them, or of very many the sample that the
-    axes of the `rows` are of. It is asked once, and where noise is seen once more, for what the
-    first round takes to be true, with what is decided as certain. The noise is found out without
+    axes of the `rows` are of; and what has learned before. It is asked once, about the candidates,
+    and where noise is seen once more, for what the first round takes to be true, with what is
+    decided as certain. The noise is found out without
     decisions, which are of chosen candidates; then `answers` set the confidences right, of itself
     all that is decided: labels that a person has added are none, for they were chosen because they
     are true. Predictions ``(n, k)`` that are `given` join in as one of three predictors; their
@@ -265,7 +270,7 @@ def judge_by(
 
 
 @dataclass(frozen=True)
-class Predictor:
+class Sampled:
     """Ridge and forest, for rows that they were not fitted to."""
 
     line: Ridge  # on the kernel, not on its mapped features
@@ -276,6 +281,24 @@ class Predictor:
         """Predictions ``(b, k)``."""
         by_line = kernel @ self.line.weight + self.line.bias
         return mixed(by_line, self.forest.predict(scaled), self.share)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What predicts rows that nothing was learned from, or that spoke for others alone."""
+
+    sampled: Sampled | None  # unless logistic regression is better alone
+    logistic: Halves | None = None  # of very many rows
+    share: float = 0.0  # of logistic regression
+
+    def __call__(self, kernel: Callable[[], Array], scaled: Array, rows: Array) -> Array:
+        """Predictions ``(b, k)`` of rows by their features ``(b, d)`` and numbers ``(b,)``."""
+        found = self.sampled(kernel(), scaled) if self.sampled else None
+        if self.logistic is None:
+            assert found is not None
+            return found
+        more = self.logistic(scaled, rows)
+        return more if found is None else mixed(found, more, self.share)
 
 
 @dataclass(frozen=True)
@@ -443,7 +466,7 @@ def _learn(
     Y = every.targets(sample, k)
     given = None if every.given is None else every.given[sample]
     progress.begin("predicting candidates")
-    opinion = predict(Y)
+    opinion = predict(Y, None)
     progress.begin("estimating the noise")
     P, weights = _beside(opinion.unseen, given), weights_of(Y)
     seen = noise_model.fit(P, Y)
@@ -470,9 +493,10 @@ def _learn(
     first = _first_round(learned, every, sample, P, scores, votes)
     found, left = first.found, confusion.kept(model.confused, row, label)
     if model.seen > NEVER_SURE:
+        before = opinion.predictor
         del P, Y, scores, seen, opinion
         progress.begin("predicting what is taken to be true")
-        opinion = predict(first.targets)
+        opinion = predict(first.targets, before)
         progress.begin("judging by both")
         P = _beside(opinion.unseen, first.all_true)
         heard = noise_model.heard(model.free, model.confused, k)
@@ -617,9 +641,9 @@ class _Judging:
         """Judge a block, and write what is found."""
         chosen, learned = self.rest[block], self.learned
         scaled = self.scaled[chosen]
-        kernel = self.feature_map.kernel(scaled)
+        kernel = cache(partial(self.feature_map.kernel, scaled))
         given = None if self.every.given is None else self.every.given[chosen]
-        first, *second = (each(kernel, scaled) for each in learned.predictors if each)
+        first, *second = (each(kernel, scaled, chosen) for each in learned.predictors if each)
         P = _beside(first, given)
         Y = self.every.targets(chosen, P.shape[1])
         scores = noise_model.scored(learned.others[0], learned.model.taggers, P, Y)
@@ -692,18 +716,84 @@ def if_absent(chance: Array, confidence: Array, lost: float) -> Array:
     return np.minimum(lost / (1 - lost) * chance * confidence / (1 - chance), 1 - NEVER_SURE)
 
 
-def predict_unseen(rows: TrainingRows, candidates: Array, targets: Array, seed: int) -> Opinion:
-    """Predictions of targets by ridge and forest, neither of which has seen the row.
+def _of_many_rows(rows: TrainingRows, candidates: Matrix, live: Array) -> Matrix | None:
+    """The candidates of `live` labels of the rows that logistic regression learns from.
 
-    Candidates and targets ``(m, k)`` are of the rows that the axes are of.
+    None where kernel and forest learn from all rows, or its weights would be too many.
     """
-    fitted = rows.axes.fit(candidates, targets)
+    n, d = rows.scaled.shape
+    if len(rows.of_axes) == n or d * len(live) > logistic.MOST_WEIGHTS:
+        return None
+    return sparse.csr_array(candidates[logistic.many_rows(n)])[:, live]
+
+
+def predict_unseen(
+    rows: TrainingRows,
+    known: Array,
+    targets: Array,
+    before: Predictor | None = None,
+    *,
+    seed: int,
+    many: Matrix | None = None,
+) -> Opinion:
+    """Predictions of targets by what has not seen the row.
+
+    Those that are `known`, the candidates, and targets are of the rows that the axes are of,
+    ``(m, k)``. Of very many rows logistic regression joins in, as far as it helps: it learns the
+    candidates of `many` rows first, and from what it knew before on, other targets.
+    """
+    if len(rows.of_axes) == rows.scaled.shape[0]:
+        return _of_sample(rows, known, targets, rows.scaled, seed, 0.5)
+    scaled = rows.scaled[rows.of_axes]
+    line = _straight(rows, scaled, targets, before, many)
+    if line is None:
+        return _of_sample(rows, known, targets, scaled, seed)
+    by_line = line(scaled, rows.of_axes)
+    alone = Opinion(by_line, Predictor(None, line, 1.0))
+    if before is not None and before.sampled is None:
+        return alone
+    opinion = _of_sample(rows, known, targets, scaled, seed)
+    share = best_share(opinion.unseen, by_line, targets)
+    if share > 1 - LEAST_SHARE:
+        return alone
+    if share < LEAST_SHARE or opinion.predictor is None:
+        return opinion
+    both = mixed(opinion.unseen, by_line, share)
+    return Opinion(both, replace(opinion.predictor, logistic=line, share=share))
+
+
+def _straight(
+    rows: TrainingRows,
+    scaled: Matrix,
+    targets: Array,
+    before: Predictor | None,
+    many: Matrix | None,
+) -> Halves | None:
+    """Logistic regression of candidates, or of targets of the rows that the axes are of."""
+    if before is not None:
+        line = before.logistic
+        return line and logistic.learn_on(line, scaled, rows.of_axes, targets, rows.engine)
+    if many is None:
+        return None
+    chosen = logistic.many_rows(rows.scaled.shape[0])
+    return logistic.learn(rows.scaled[chosen], chosen, many, rows.engine)
+
+
+def _of_sample(
+    rows: TrainingRows,
+    known: Array,
+    targets: Array,
+    scaled: Matrix,
+    seed: int,
+    share: float | None = None,
+) -> Opinion:
+    """Predictions by ridge and forest, both of these rows; the forest's share may be given."""
+    fitted = rows.axes.fit(known, targets)
     left_out, line = fitted.left_out, rows.feature_map.on_kernel(fitted.head)
     del fitted
-    scaled = rows.scaled if len(targets) == rows.scaled.shape[0] else rows.scaled[rows.of_axes]
     forest, unseen = forests.grow(scaled, targets, seed, TREES, LEAF, rows.engine.shown)
-    share = 0.5 if len(targets) == rows.scaled.shape[0] else best_share(left_out, unseen, targets)
-    return Opinion(mixed(left_out, unseen, share), Predictor(line, forest, share))
+    share = best_share(left_out, unseen, targets) if share is None else share
+    return Opinion(mixed(left_out, unseen, share), Predictor(Sampled(line, forest, share)))
 
 
 def mixed(one: Array, other: Array, share: float) -> Array:

@@ -31,6 +31,7 @@ from scipy.stats import beta
 from wscpml.arrays import Array, Matrix, values_at
 from wscpml.quality import learning
 from wscpml.quality.decisions import Decided
+from wscpml.randomness import mixed_bits
 
 RANDOM_EVERY = 5  # places of the queue of which one is random
 TEACHES = 3.0  # how much what is taught counts beside what is mended
@@ -55,11 +56,11 @@ class Lottery:
     """A ticket for every pair, made of the names of its instance and of its label."""
 
     def __init__(self, instances: Iterable[Any], labels: Iterable[Any]) -> None:
-        self.of_row, self.of_label = _hashes(instances), _mixed(_hashes(labels))
+        self.of_row, self.of_label = _hashes(instances), mixed_bits(_hashes(labels))
 
     def tickets(self, row: Array, label: Array) -> Array:
         """A number of each pair ``(m,)``, as good as random."""
-        return _mixed(self.of_row[row] ^ self.of_label[label])
+        return mixed_bits(self.of_row[row] ^ self.of_label[label])
 
 
 @dataclass(frozen=True)
@@ -180,14 +181,6 @@ def _hashes(names: Iterable[Any]) -> Array:
     """A number of each name, the same in every process."""
     texts = (str(name).encode(errors="surrogatepass") for name in names)
     return np.frombuffer(b"".join(blake2b(text, digest_size=8).digest() for text in texts), "<u8")
-
-
-def _mixed(x: Array) -> Array:
-    """Numbers whose every bit depends on every bit of others (the finaliser of splitmix64)."""
-    with np.errstate(over="ignore"):
-        x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return x ^ x >> np.uint64(31)
 
 
 def wrong_share(candidates: Matrix, decided: Decided, lottery: Lottery) -> WrongShare | None:

@@ -1,0 +1,142 @@
+"""Logistic regression of all labels at once, on more rows than kernel and forest can learn from.
+
+A straight line has few weights and costs little for each row, so that of very many rows it may
+learn from more. Two halves of the rows learn apart, and each speaks for the rows of the other, of
+which it has seen nothing. With x in units of its deviation, z = v x + b and targets t, a half
+minimises
+
+    sum over rows and labels of log(1 + exp(z)) - t z, and |v|^2 / 2
+
+in a few steps of L-BFGS, from labels' frequencies or from what was learned before: a sum over
+blocks of rows, in their order.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+
+from wscpml.arrays import Array, Matrix, row_blocks, to_dense
+from wscpml.blocks import Engine
+from wscpml.randomness import mixed_bits
+
+MOST_ROWS = 100_000  # that are learned from; of more, every second, third, ...
+MOST_WEIGHTS = 1_000_000  # features times labels; L-BFGS takes 200 bytes for each
+STEPS, MORE_STEPS = 20, 30  # of L-BFGS, from the start and from what was learned before
+ROWS_AT_ONCE = 1024
+VALUES = 24  # bytes that a block takes for each row and feature or label
+NEVER_SURE = 1e-6  # frequencies that are started from are at least so far from 0 and 1
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What each half of the rows has learned, of features in units of their deviation."""
+
+    centre: Array  # (d,), 0 for sparse features
+    gain: Array  # (d,), 0 for a constant column
+    weights: Array  # (2, d + 1, k), float32; the last of each half is its bias
+
+    def __call__(self, scaled: Matrix, rows: Array) -> Array:
+        """Predictions ``(b, k)`` for these rows, ``(b, d)``, by the half that has not seen them."""
+        found, half = np.empty((len(rows), self.weights.shape[2])), half_of(rows)
+        for which, weights in enumerate(self.weights):
+            theirs = half != which
+            found[theirs] = expit(_scores(self.taken(scaled[theirs]), weights))
+        return found
+
+    def taken(self, scaled: Matrix) -> Matrix:
+        """Rows ``(b, d)`` as they are learned from, float32."""
+        if sparse.issparse(scaled):
+            return sparse.csr_array(scaled.multiply(self.gain), dtype=np.float32)
+        return ((scaled - self.centre) * self.gain).astype(np.float32)
+
+
+def many_rows(n: int) -> Array:
+    """The rows that are learned from: all, or evenly spaced of very many."""
+    return np.arange(0, n, -(-n // MOST_ROWS))
+
+
+def half_of(rows: Array) -> Array:
+    """The half, 0 or 1, of rows by their numbers, as good as random."""
+    return (mixed_bits(rows.astype(np.uint64)) & np.uint64(1)).astype(np.uint8)
+
+
+def learn(scaled: Matrix, rows: Array, targets: Matrix, engine: Engine) -> Halves:
+    """Learn targets ``(m, k)`` of rows ``(m, d)`` that have these numbers."""
+    start, half = np.zeros((2, scaled.shape[1] + 1, targets.shape[1]), np.float32), half_of(rows)
+    for which in (0, 1):
+        frequency = np.asarray(targets[half == which].mean(axis=0)).ravel()
+        start[which, -1] = logit(np.clip(frequency, NEVER_SURE, 1 - NEVER_SURE))
+    return learn_on(Halves(*_units(scaled), start), scaled, rows, targets, engine, STEPS)
+
+
+def learn_on(
+    before: Halves,
+    scaled: Matrix,
+    rows: Array,
+    targets: Matrix,
+    engine: Engine,
+    steps: int = MORE_STEPS,
+) -> Halves:
+    """The same from what was learned before, by a few steps towards other targets."""
+    X, half, alone = before.taken(scaled), half_of(rows), replace(engine, client=None, shown=False)
+    weights = [
+        _descend(X[half == which], targets[half == which], start, alone, steps)
+        for which, start in enumerate(before.weights)
+    ]
+    return replace(before, weights=np.stack(weights))
+
+
+def _units(X: Matrix) -> tuple[Array, Array]:
+    """The mean of each column, 0 if they are sparse, and one through its deviation."""
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    if not sparse.issparse(X):
+        spread = X.std(axis=0)
+    else:
+        spread = np.sqrt(np.maximum(X.multiply(X).mean(axis=0) - mean**2, 0))
+        mean = np.zeros_like(mean)
+    return mean, np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+
+
+def _descend(X: Matrix, targets: Matrix, start: Array, engine: Engine, steps: int) -> Array:
+    """Weights ``(d + 1, k)`` after so many steps from those at the start."""
+    from scipy.optimize import minimize
+
+    n, blocks = max(X.shape[0], 1), row_blocks(X.shape[0], ROWS_AT_ONCE)
+    need = ROWS_AT_ONCE * VALUES * sum(start.shape)
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        weights = flat.reshape(start.shape)
+        v = weights[:-1]
+        total, gradient = float((v * v).sum()) / 2, np.vstack([v, np.zeros_like(v[:1])])
+        work = _Loss(X, targets, weights.astype(np.float32))
+        for value, slope in engine.over(work, blocks, need, "logistic regression"):
+            total += value
+            gradient += slope
+        return total / n, gradient.ravel() / n
+
+    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    return np.asarray(found.x.reshape(start.shape), np.float32)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The loss of a block of rows, and its gradient."""
+
+    X: Matrix
+    targets: Any
+    weights: Array
+
+    def __call__(self, block: slice) -> tuple[float, Array]:
+        X, targets = self.X[block], to_dense(self.targets[block]).astype(np.float32)
+        z = _scores(X, self.weights)
+        value = np.logaddexp(0, z).sum(dtype=np.float64) - (targets * z).sum(dtype=np.float64)
+        error = expit(z, out=z)
+        error -= targets
+        return float(value), np.vstack([X.T @ error, error.sum(axis=0)])
+
+
+def _scores(X: Matrix, weights: Array) -> Array:
+    return np.asarray(X @ weights[:-1] + weights[-1])
