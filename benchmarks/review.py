@@ -1,8 +1,9 @@
 """What the answers of a person are worth: a simulated reviewer on real sets.
 
 `python -m benchmarks.review [--quick] [--json FILE] [--draws N] [CASE ...]` makes candidates of a
-data set's truth by a kind of noise, a CASE such as emotions:pad (`real`: the set brings its own),
-and has a reviewer who knows the truth answer 50, 100, 200 and 500 questions, in the order of
+data set's truth by a kind of noise, a CASE such as emotions:pad (`real`: the set brings its own;
+emotions:pad:2 is its third draw alone), and has a reviewer who knows the truth answer 50, 100, 200
+and 500 questions, in the order of
 
     queue        `wscpml queue`: what is worth most, spread over labels, a fifth of it random
     erring       the same, but one answer in twenty is wrong
@@ -16,15 +17,16 @@ are handled wrongly (false ones that are kept and, after the +, true ones that a
 kernel ridge regression that is trained on the result: average precision on a fifth of the rows that
 is held out. Figures are means over draws of the noise and of that fifth. A measured case is kept in
 --json at once, and not measured again while it is there. `--quick`: emotions, padded, one draw, two
-orders. `--limits` tells what answers could give at best: the ROC AUC of the label confidence with
-none of them; that of logistic regression on its log odds, with an offset for each label, which has
-been told the truth of all candidates that it is measured on; and how many times as many wrong tags
-as in random order the best order of asking finds, by the share of candidates that are false.
+orders. `--limits` tells what answers could give at best: the ROC AUC of predictions alone, as if
+all labels had one chance of noise; that of the label confidence without answers; that of logistic
+regression on its log odds, with an offset for each label, which has been told the truth of all
+candidates that it is measured on; and how many times as many wrong tags as in random order the best
+order of asking finds, by the share of candidates that are false.
 """
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,7 @@ ORDERS = ("queue", "erring", "random", "suspicious", "cleanlab")
 ANSWERS = (0, 50, 100, 200, 500)
 ERRS = 1 / 20
 DRAWS, FOLDS = 3, 5
+LIMITS = ("one_chance", "start", "all", "times_random")
 FIGURES = ("auc", "error", "kept", "dropped", "found", "precision")
 
 
@@ -85,6 +88,12 @@ class Reviewed:
         self.lottery = queue.Lottery(*map(range, self.Y.shape))
         self.predict = first_kept(self.rows, self.Y)
         self.unanswered = judging.judge_by(self.predict, self.Y, Decided.nothing())
+
+    def predictions(self) -> Array:
+        """The chance of each label to be a candidate, by the features alone, ``(n, q)``."""
+        live, found = judging.can_be_judged(self.Y), np.zeros(self.Y.shape)
+        found[:, live] = self.predict(self.Y[:, live].astype(float), None).unseen
+        return found
 
     def by_cleanlab(self) -> Array:
         """cleanlab's scores of the candidates, ``(n, q)``."""
@@ -147,6 +156,14 @@ class Reviewed:
         return row[first[:more]], label[first[:more]]
 
 
+def drawn(case: str, draws: int) -> Iterator[Reviewed]:
+    """So many draws of a case, or the one that it names."""
+    name, kind, *one = case.split(":")
+    chosen = [int(draw) for draw in one] or range(draws)
+    for draw in tqdm(chosen, case, disable=None, leave=False):
+        yield Reviewed(name, kind, draw)
+
+
 def first_kept(rows: TrainingRows, Y: Array) -> Predict:
     """The predictor of `judging.judge`, whose predictions of the candidates are made only once."""
     given = Y[:, judging.can_be_judged(Y)]
@@ -164,34 +181,30 @@ def first_kept(rows: TrainingRows, Y: Array) -> Predict:
 
 def at_best(case: str, draws: int) -> dict[str, float]:
     """What is known without answers, and what could be known with all of them, means over draws."""
-    name, kind = case.split(":")
     each = []
-    for draw in tqdm(range(draws), case, disable=None, leave=False):
-        reviewed = Reviewed(name, kind, draw)
+    for reviewed in drawn(case, draws):
         row, label = np.nonzero(reviewed.Y)
         true = reviewed.truth[row, label]
         sure = reviewed.unanswered.label_confidence[row, label]
         offsets = sparse.csr_array((np.ones(len(label)), (np.arange(len(label)), label)))
         known = sparse.hstack([logit(sure)[:, None], offsets], format="csr")
         told = LogisticRegression(C=100, max_iter=1000).fit(known, true).decision_function(known)
-        each.append((roc_auc_score(true, sure), roc_auc_score(true, told), 1 / (true == 0).mean()))
-    return dict(zip(("start", "all", "times_random"), np.mean(each, axis=0).tolist(), strict=True))
+        scores = reviewed.predictions()[row, label], sure, told
+        each.append((*(roc_auc_score(true, score) for score in scores), 1 / (true == 0).mean()))
+    return dict(zip(LIMITS, np.mean(each, axis=0).tolist(), strict=True))
 
 
 def measure(case: str, draws: int, orders: tuple[str, ...]) -> dict[str, float]:
     """Means of all figures over the draws, by order, answers and figure."""
-    name, kind = case.split(":")
-    each: list[dict[str, float]] = []
-    for draw in tqdm(range(draws), case, disable=None, leave=False):
-        reviewed = Reviewed(name, kind, draw)
-        each.append(
-            {
-                f"{order}.{answers}.{figure}": value
-                for order in orders
-                for answers, told in zip(ANSWERS, reviewed.course(order), strict=True)
-                for figure, value in told.items()
-            }
-        )
+    each = [
+        {
+            f"{order}.{answers}.{figure}": value
+            for order in orders
+            for answers, told in zip(ANSWERS, reviewed.course(order), strict=True)
+            for figure, value in told.items()
+        }
+        for reviewed in drawn(case, draws)
+    ]
     return {key: float(np.mean([figures[key] for figures in each])) for key in each[0]}
 
 
@@ -233,13 +246,11 @@ HEAD = "\n".join(
 def limits(cases: Iterable[str], draws: int) -> dict[str, float]:
     """Print what answers could give at best, and give all of it."""
     kept: dict[str, float] = {}
-    print(f"{'set and noise':26}{'no answer':>10}{'all':>8}{'times random':>14}")
+    print(f"{'set and noise':26}{'one chance':>11}{'no answer':>11}{'all':>8}{'times random':>14}")
     for case in cases:
         found = at_best(case, draws)
-        print(
-            f"{case:26}{found['start']:10.3f}{found['all']:8.3f}{found['times_random']:14.1f}",
-            flush=True,
-        )
+        told = "{one_chance:11.3f}{start:11.3f}{all:8.3f}{times_random:14.1f}".format(**found)
+        print(f"{case:26}{told}", flush=True)
         kept |= {f"{case}.{key}": value for key, value in found.items()}
     return kept
 
@@ -269,7 +280,8 @@ def main() -> None:
     print(HEAD, flush=True)
     with one_blas_thread():
         for case in cases:
-            known = {k.removeprefix(f"{case}."): v for k, v in kept.items() if k.startswith(case)}
+            mine = f"{case}."
+            known = {k.removeprefix(mine): v for k, v in kept.items() if k.startswith(mine)}
             found = known or measure(case, draws, orders)
             print(rows(case, found, orders), flush=True)
             kept |= {f"{case}.{key}": value for key, value in found.items()}

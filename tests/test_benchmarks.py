@@ -206,8 +206,15 @@ def test_all_answers_tell_more_than_none(monkeypatch, tmp_path, capsys, small_se
     review.main()
     f = json.loads(out.read_text())
     assert 0.5 < f["emotions:pad.start"] < f["emotions:pad.all"] < 1
+    assert 0.5 < f["emotions:pad.one_chance"] < f["emotions:pad.start"] + 0.02
     assert f["emotions:pad.times_random"] > 1
     assert "emotions:pad" in capsys.readouterr().out
+
+
+def test_one_draw_of_a_case_is_measured_alone(monkeypatch):
+    monkeypatch.setattr(review, "Reviewed", lambda *which: which)
+    assert list(review.drawn("emotions:per_label:2", 3)) == [("emotions", "per_label", 2)]
+    assert len(list(review.drawn("emotions:per_label", 3))) == 3
 
 
 def test_a_remark_is_about_the_labels_that_it_names_or_all():
