@@ -2,7 +2,8 @@
 
 `python -m benchmarks.scale [--quick] [--only CELL ...] [--json FILE]` makes data whose labels
 follow from features, with false candidates among them, and measures in a process of its own for
-each case:
+each case (labels are linear in the features, or where it is called bent, in their distances from
+zero):
 
     fit        `WSCPML.fit` against n, q, d and candidates a row, and the exponents of its growth
     lr, rf     cleanlab on the same data: out-of-fold logistic regression, or a forest, its scores
@@ -74,18 +75,22 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Problem:
-    """n rows of d features and q labels, with so many candidates a row."""
+    """n rows of d features and q labels, with so many candidates a row.
+
+    Labels are linear in the features, or in their distances from zero: then they are bent.
+    """
 
     n: int = 50_000
     d: int = 64
     q: int = 200
     candidates: int = 5
+    bent: bool = False
 
     @property
     def title(self) -> str:
         """What a case is called."""
         more = f"x{self.candidates}c" if self.candidates != Problem.candidates else ""
-        return f"{self.n}x{self.d}x{self.q}{more}"
+        return f"{self.n}x{self.d}x{self.q}{more}{'-bent' * self.bent}"
 
 
 BASE, SMALL = Problem(), Problem(300, 8, 10)
@@ -99,7 +104,7 @@ MILLION = Problem(1_000_000, 64, 1000)
 def make(problem: Problem, directory: Path) -> None:
     """Write features, candidates and truth, and all but the truth as a table.
 
-    Rows come in clusters; a row's labels are those with the highest linear scores, common ones
+    Rows come in clusters; a row's labels are those with the highest scores, common ones
     more often; its false candidates are any others.
     """
     from pyarrow import Table, array
@@ -118,7 +123,7 @@ def make(problem: Problem, directory: Path) -> None:
     for rows in row_blocks(n, ROWS_AT_ONCE):
         m = rows.stop - rows.start
         X = centres[rng.integers(0, len(centres), m)] + rng.standard_normal((m, d), np.float32)
-        scores = X @ weights + common
+        scores = (abs(X) if problem.bent else X) @ weights + common
         first = np.argpartition(-scores, true, axis=1)[:, :true]
         lots = rng.random((m, q), np.float32)
         np.put_along_axis(lots, first, 2, axis=1)
@@ -467,6 +472,7 @@ def cases(quick: bool) -> Iterator[tuple[Problem, tuple[str, ...]]]:
         want(base, *(f"dask{workers}" for workers in WORKERS))
         want(replace(base, n=2 * base.n), "dask2")
         want(BESIDE, "fit", "lr", "rf")
+        want(replace(BESIDE, bent=True), "fit", "lr")
         want(LONG, "fit", "clean", "predict")
         want(MILLION, "clean", "predict", "repro")
     yield from sorted(wanted.items(), key=lambda each: each[0].n * each[0].q)
