@@ -20,8 +20,8 @@ is held out. Figures are means over draws of the noise and of that fifth. A meas
 orders. `--limits` tells what answers could give at best: the ROC AUC of predictions alone, as if
 all labels had one chance of noise; that of the label confidence without answers; that of logistic
 regression on its log odds, with an offset for each label, which has been told the truth of all
-candidates that it is measured on; and how many times as many wrong tags as in random order the best
-order of asking finds, by the share of candidates that are false.
+candidates that it is measured on; how many tags these two handle wrongly; and how many times as
+many wrong tags as in random order the best order of asking finds, by the share that is false.
 """
 
 import argparse
@@ -69,7 +69,7 @@ ORDERS = ("queue", "erring", "random", "suspicious", "cleanlab")
 ANSWERS = (0, 50, 100, 200, 500)
 ERRS = 1 / 20
 DRAWS, FOLDS = 3, 5
-LIMITS = ("one_chance", "start", "all", "times_random")
+LIMITS = ("one_chance", "start", "all", "wrong_start", "wrong_all", "times_random")
 FIGURES = ("auc", "error", "kept", "dropped", "found", "precision")
 
 
@@ -190,7 +190,9 @@ def at_best(case: str, draws: int) -> dict[str, float]:
         known = sparse.hstack([logit(sure)[:, None], offsets], format="csr")
         told = LogisticRegression(C=100, max_iter=1000).fit(known, true).decision_function(known)
         scores = reviewed.predictions()[row, label], sure, told
-        each.append((*(roc_auc_score(true, score) for score in scores), 1 / (true == 0).mean()))
+        wrong = [((logit(sure) >= 0) != true).sum(), ((told >= 0) != true).sum()]
+        ranked = [roc_auc_score(true, score) for score in scores]
+        each.append((*ranked, *wrong, 1 / (true == 0).mean()))
     return dict(zip(LIMITS, np.mean(each, axis=0).tolist(), strict=True))
 
 
@@ -246,10 +248,15 @@ HEAD = "\n".join(
 def limits(cases: Iterable[str], draws: int) -> dict[str, float]:
     """Print what answers could give at best, and give all of it."""
     kept: dict[str, float] = {}
-    print(f"{'set and noise':26}{'one chance':>11}{'no answer':>11}{'all':>8}{'times random':>14}")
+    print(f"{'':26}{'ROC AUC':>28}{'handled wrongly':>20}")
+    print(
+        f"{'set and noise':26}{'one chance':>11}{'no answer':>10}{'all':>7}"
+        f"{'no answer':>14}{'all':>6}{'times random':>14}"
+    )
     for case in cases:
         found = at_best(case, draws)
-        told = "{one_chance:11.3f}{start:11.3f}{all:8.3f}{times_random:14.1f}".format(**found)
+        form = "{one_chance:11.3f}{start:10.3f}{all:7.3f}{wrong_start:14.0f}{wrong_all:6.0f}"
+        told = (form + "{times_random:14.1f}").format(**found)
         print(f"{case:26}{told}", flush=True)
         kept |= {f"{case}.{key}": value for key, value in found.items()}
     return kept

@@ -207,6 +207,7 @@ def test_all_answers_tell_more_than_none(monkeypatch, tmp_path, capsys, small_se
     f = json.loads(out.read_text())
     assert 0.5 < f["emotions:pad.start"] < f["emotions:pad.all"] < 1
     assert 0.5 < f["emotions:pad.one_chance"] < f["emotions:pad.start"] + 0.02
+    assert 0 < f["emotions:pad.wrong_all"] < f["emotions:pad.wrong_start"]
     assert f["emotions:pad.times_random"] > 1
     assert "emotions:pad" in capsys.readouterr().out
 
