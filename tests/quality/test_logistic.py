@@ -52,7 +52,7 @@ def test_other_targets_are_learned_from_there_on(linear):
     some = np.arange(0, len(X), 2)
     before = logistic.learn(X, np.arange(len(X)), Y, Engine())
     doubt = 0.8 * Y[some]
-    after = logistic.learn_on(before, X[some], some, doubt, Engine())
+    after = logistic.learn_on(before, X, some, doubt, Engine())
     said = after(X[some], some)
     assert abs(said.mean() - doubt.mean()) < 0.02
     assert abs(said - doubt).mean() < abs(before(X[some], some) - doubt).mean()

@@ -745,7 +745,7 @@ def predict_unseen(
     if len(rows.of_axes) == rows.scaled.shape[0]:
         return _of_sample(rows, known, targets, rows.scaled, seed, 0.5)
     scaled = rows.scaled[rows.of_axes]
-    line = _straight(rows, scaled, targets, before, many)
+    line = _straight(rows, targets, before, many)
     if line is None:
         return _of_sample(rows, known, targets, scaled, seed)
     by_line = line(scaled, rows.of_axes)
@@ -763,20 +763,16 @@ def predict_unseen(
 
 
 def _straight(
-    rows: TrainingRows,
-    scaled: Matrix,
-    targets: Array,
-    before: Predictor | None,
-    many: Matrix | None,
+    rows: TrainingRows, targets: Array, before: Predictor | None, many: Matrix | None
 ) -> Halves | None:
     """Logistic regression of candidates, or of targets of the rows that the axes are of."""
     if before is not None:
         line = before.logistic
-        return line and logistic.learn_on(line, scaled, rows.of_axes, targets, rows.engine)
+        return line and logistic.learn_on(line, rows.scaled, rows.of_axes, targets, rows.engine)
     if many is None:
         return None
     chosen = logistic.many_rows(rows.scaled.shape[0])
-    return logistic.learn(rows.scaled[chosen], chosen, many, rows.engine)
+    return logistic.learn(rows.scaled, chosen, many, rows.engine)
 
 
 def _of_sample(

@@ -12,7 +12,6 @@ blocks of rows, in their order.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +22,7 @@ from wscpml.blocks import Engine
 from wscpml.randomness import mixed_bits
 
 MOST_ROWS = 100_000  # that are learned from; of more, every second, third, ...
+MOST_MEASURED = 20_000  # by which the units of columns are found
 MOST_WEIGHTS = 1_000_000  # features times labels; L-BFGS takes 200 bytes for each
 STEPS, MORE_STEPS = 20, 30  # of L-BFGS, from the start and from what was learned before
 ROWS_AT_ONCE = 1024
@@ -64,12 +64,13 @@ def half_of(rows: Array) -> Array:
 
 
 def learn(scaled: Matrix, rows: Array, targets: Matrix, engine: Engine) -> Halves:
-    """Learn targets ``(m, k)`` of rows ``(m, d)`` that have these numbers."""
+    """Learn targets ``(m, k)`` of those of all rows ``(n, d)`` that have these numbers."""
     start, half = np.zeros((2, scaled.shape[1] + 1, targets.shape[1]), np.float32), half_of(rows)
     for which in (0, 1):
         frequency = np.asarray(targets[half == which].mean(axis=0)).ravel()
         start[which, -1] = logit(np.clip(frequency, NEVER_SURE, 1 - NEVER_SURE))
-    return learn_on(Halves(*_units(scaled), start), scaled, rows, targets, engine, STEPS)
+    units = _units(scaled[rows[:: -(-len(rows) // MOST_MEASURED)]])
+    return learn_on(Halves(*units, start), scaled, rows, targets, engine, STEPS)
 
 
 def learn_on(
@@ -81,12 +82,23 @@ def learn_on(
     steps: int = MORE_STEPS,
 ) -> Halves:
     """The same from what was learned before, by a few steps towards other targets."""
-    X, half, alone = before.taken(scaled), half_of(rows), replace(engine, client=None, shown=False)
+    X, half = _taken(before, scaled, rows), half_of(rows)
+    alone = replace(engine, client=None, shown=False)
     weights = [
-        _descend(X[half == which], targets[half == which], start, alone, steps)
+        _descend(X, targets, np.flatnonzero(half == which), start, alone, steps)
         for which, start in enumerate(before.weights)
     ]
     return replace(before, weights=np.stack(weights))
+
+
+def _taken(before: Halves, scaled: Matrix, rows: Array) -> Matrix:
+    """Rows by their numbers as they are learned from, made block by block."""
+    if sparse.issparse(scaled):
+        return before.taken(scaled[rows])
+    X = np.empty((len(rows), scaled.shape[1]), np.float32)
+    for block in row_blocks(len(rows), ROWS_AT_ONCE):
+        X[block] = before.taken(scaled[rows[block]])
+    return X
 
 
 def _units(X: Matrix) -> tuple[Array, Array]:
@@ -100,18 +112,20 @@ def _units(X: Matrix) -> tuple[Array, Array]:
     return mean, np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
 
 
-def _descend(X: Matrix, targets: Matrix, start: Array, engine: Engine, steps: int) -> Array:
-    """Weights ``(d + 1, k)`` after so many steps from those at the start."""
+def _descend(
+    X: Matrix, targets: Matrix, chosen: Array, start: Array, engine: Engine, steps: int
+) -> Array:
+    """Weights ``(d + 1, k)`` by some of the rows, after so many steps from those at the start."""
     from scipy.optimize import minimize
 
-    n, blocks = max(X.shape[0], 1), row_blocks(X.shape[0], ROWS_AT_ONCE)
+    n, blocks = len(chosen), row_blocks(len(chosen), ROWS_AT_ONCE)
     need = ROWS_AT_ONCE * VALUES * sum(start.shape)
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(start.shape)
         v = weights[:-1]
         total, gradient = float((v * v).sum()) / 2, np.vstack([v, np.zeros_like(v[:1])])
-        work = _Loss(X, targets, weights.astype(np.float32))
+        work = _Loss(X, targets, chosen, weights.astype(np.float32))
         for value, slope in engine.over(work, blocks, need, "logistic regression"):
             total += value
             gradient += slope
@@ -126,16 +140,18 @@ class _Loss:
     """The loss of a block of rows, and its gradient."""
 
     X: Matrix
-    targets: Any
+    targets: Matrix
+    chosen: Array
     weights: Array
 
     def __call__(self, block: slice) -> tuple[float, Array]:
-        X, targets = self.X[block], to_dense(self.targets[block]).astype(np.float32)
+        chosen = self.chosen[block]
+        X, targets = self.X[chosen], to_dense(self.targets[chosen]).astype(np.float32)
         z = _scores(X, self.weights)
-        value = np.logaddexp(0, z).sum(dtype=np.float64) - (targets * z).sum(dtype=np.float64)
-        error = expit(z, out=z)
-        error -= targets
-        return float(value), np.vstack([X.T @ error, error.sum(axis=0)])
+        small = np.exp(-abs(z))
+        value = np.maximum(z, 0) - targets * z + np.log1p(small)
+        error = np.where(z >= 0, 1, small) / (1 + small) - targets
+        return float(value.sum(dtype=np.float64)), np.vstack([X.T @ error, error.sum(axis=0)])
 
 
 def _scores(X: Matrix, weights: Array) -> Array:
