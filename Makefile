@@ -11,6 +11,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 run: .venv/installed
 	python -m wscpml.settings
+	python -m wscpml.serving.locks
 	python -m dvc repro
 	python -m dvc metrics show metrics/evaluation.json
 

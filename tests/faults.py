@@ -411,6 +411,7 @@ def repro(place: Place) -> list[Attempt]:
             longest.append(seconds(lambda: place.run("dvc", "repro", "--force")))
         moment = rng.uniform(1, longest[0])
         cut_off(place, ("dvc", "repro", "--force"), moment, alone=k % 2 == 0)
+        place.run(sys.executable, "-m", "wscpml.serving.locks")  # as `make run` does
         code, err = place.run("dvc", "repro", check=False)
         wrong = place.what_is_wrong()
         return f"at {moment:.1f} s: {err[-300:]}{wrong}" if code or wrong else ""

@@ -127,6 +127,30 @@ def test_a_file_where_a_directory_was_made_is_found(project, capsys):
 
 
 MD5 = "0" * 32
+
+
+@pytest.mark.parametrize("kept", ["", "schema: '2.0'\n", "half", "stages", "a stage"])
+def test_a_lock_that_a_kill_has_cut_off_is_removed_and_made_anew(project, capsys, kept):
+    lock = Path("dvc.lock")
+    whole = lock.read_text()
+    ends = {
+        "half": len(whole) // 2,
+        "stages": whole.index("  first"),
+        "a stage": whole.index("second:") + 8,
+    }
+    lock.write_text(whole[: ends[kept]] if kept in ends else kept)
+    assert locks.cut_off() == [lock]
+    with pytest.raises(SystemExit, match=r"^dvc.lock: is cut off; `wscpml verify --discard`"):
+        main(["verify"])
+    assert lock.exists()
+    main(["verify", "--discard"])
+    assert capsys.readouterr().out.startswith("removed: dvc.lock\n")
+    told = project.run("dvc", "repro").stdout
+    assert "Running stage 'second'" not in told  # the first reads nothing: DVC has no cache of it
+    assert lock.read_text() == whole
+    assert locks.cut_off() == []
+
+
 HOSTILE = {
     "a list": "[1]",
     "stages that are a number": "stages: 5",

@@ -382,6 +382,19 @@ def verify(options: Namespace) -> None:
     """Compare the files of the present result, and those in DVC's cache, with DVC's locks."""
     from wscpml.serving import locks
 
+    cut_off = locks.cut_off()
+    if cut_off and not options.discard:
+        raise UserError(*(f"{path}: is cut off; {locks.AGAIN}" for path in cut_off))
+    if cut_off:
+        removed = list(map(str, locks.discard_cut_off()))
+        again = "`dvc repro` brings back what was made"
+        _tell(
+            options,
+            {"outputs": 0, "discarded": removed},
+            *(f"removed: {p}" for p in removed),
+            again,
+        )
+        return
     with _shown("reading all files of the result"):
         count = len(locks.outputs())
         found = locks.damaged()

@@ -2,11 +2,16 @@
 
 DVC takes a file for what it was when its time of change is the same, and what is in its cache for
 what it is called. Here bytes are read.
+
+DVC writes its lock in place, so that a kill may leave the first part of it, beside which DVC does
+nothing any more. `python -m wscpml.serving.locks` removes such a lock: DVC knows what its stages
+have made without it, too, by its cache of runs.
 """
 
 import json
 import re
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
@@ -23,6 +28,8 @@ PIPELINES = ("dvc.yaml", "models/dvc.yaml")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 LOCKS = ("dvc.lock", "models/dvc.lock")
 OWN_PIPELINE, OWN_LOCK = PIPELINES[1], LOCKS[1]  # of the stages that are WSC-PML's own
+FROM_GIT = "`git checkout` gets back that of the last commit, without one `dvc repro` makes it anew"
+AGAIN = "`wscpml verify --discard` removes it, and `dvc repro` brings back what was made"
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
 
 K = TypeVar("K", bound=BaseModel)
@@ -106,12 +113,38 @@ class Damaged:
         return f"{self.path}{where}: is not what {LOCKS[0]} says was made"
 
 
+def cut_off() -> list[Path]:
+    """The locks that DVC was killed in writing: they end within a line or within a stage."""
+    return [path for path in map(Path, LOCKS) if path.exists() and _is_cut_off(path)]
+
+
+def _is_cut_off(path: Path) -> bool:
+    if not path.read_bytes().endswith(b"\n"):
+        return True
+    content = artifacts.read(path, way_out=FROM_GIT)
+    if not isinstance(content, dict) or "schema" not in content:  # which DVC writes first
+        return False
+    stages = content.get("stages")
+    if not isinstance(stages, dict):
+        return stages is None
+    *_, last = [{"cmd": None}, *stages.values()]
+    return last is None or (isinstance(last, dict) and "cmd" not in last)
+
+
+def discard_cut_off() -> list[Path]:
+    """Remove the locks that are cut off; these."""
+    found = cut_off()
+    for path in found:
+        path.unlink()
+    return found
+
+
 def outputs() -> dict[str, str]:
     """The hash of each output of the stages, by its path."""
     found: dict[str, str] = {}
     for lock in LOCKS:
         if Path(lock).exists():
-            stages = stages_of(artifacts.read(lock) or {}, lock)
+            stages = stages_of(artifacts.read(lock, way_out=FROM_GIT) or {}, lock)
             found |= {out.path: out.md5 for stage in stages.values() for out in stage.outs}
     return found
 
@@ -203,3 +236,11 @@ def discard(files: list[Damaged]) -> list[Path]:
         else:
             path.unlink()
     return there
+
+
+if __name__ == "__main__":
+    try:
+        for path in discard_cut_off():
+            print(f"{path}: DVC was killed while it wrote it; removed, `dvc repro` makes it anew")
+    except UserError as mistake:
+        sys.exit(str(mistake))

@@ -21,7 +21,7 @@ from wscpml.errors import UserError
 from wscpml.limits import told_if_unreadable
 from wscpml.quality import diff
 from wscpml.serving.dvc_cache import Cache, digest
-from wscpml.serving.locks import LOCKS, OWN_LOCK, outs_of, stages_of
+from wscpml.serving.locks import FROM_GIT, LOCKS, OWN_LOCK, outs_of, stages_of
 
 TABLE = "data/pseudo_labels.parquet"
 MADE = "models/wsc-pml/"  # which its stages make, empty files for any other method
@@ -95,7 +95,8 @@ def version(name: str) -> diff.Version:
                 f"{WORKSPACE}: {Path.cwd()} has no result, {TABLE}; run from the project's root, "
                 "after `dvc repro`"
             )
-        locks = {path: artifacts.read(path) for path in LOCKS if Path(path).exists()}
+        here = [path for path in LOCKS if Path(path).exists()]
+        locks = {path: artifacts.read(path, way_out=FROM_GIT) for path in here}
         return _of(name, Path(TABLE), locked(locks))
     if name.startswith(RUN):
         with tempfile.TemporaryDirectory() as directory:
