@@ -67,6 +67,15 @@ stopping.end_with_parent()
 time.sleep(600)
 """
 
+IMPORTS_HALF = """
+import sys, time, types
+from wscpml import stopping
+stopping.install()
+sys.modules["psutil"] = types.ModuleType("psutil")
+print("ready", flush=True)
+time.sleep(60)
+"""
+
 HAS_A_WORKER = """
 import os, time
 from joblib import Parallel, delayed
@@ -117,6 +126,13 @@ def test_a_program_ends_in_one_line_and_leaves_nothing_half_written(tmp_path, nu
     assert process.communicate() == ("", "stopped\n")
     assert process.returncode == 128 + number
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_in_the_middle_of_an_import_is_told_like_any_other():
+    process, _ = started(IMPORTS_HALF)
+    process.terminate()
+    assert process.communicate() == ("", "stopped\n")
+    assert process.returncode == 143
 
 
 def test_workers_end_with_it():

@@ -25,11 +25,9 @@ def install(say: str = STOPPED) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         try:
-            _end_workers()
-            if "wscpml.temporaries" in sys.modules:
-                sys.modules["wscpml.temporaries"].discard()
-            with suppress(Exception):
-                sys.stdout.flush()
+            for last_act in (_end_workers, _discard_temporaries, sys.stdout.flush):
+                with suppress(Exception):  # of modules, too, that are being imported
+                    last_act()
             line = f"\n{say}\n" if sys.stderr.isatty() else f"{say}\n"  # a bar may be on the line
             os.write(2, line.encode())
         finally:  # also where nobody hears the line any more
@@ -82,6 +80,11 @@ def _is_ours(parent: int) -> bool:
         return os.getsid(parent) == os.getsid(0)
     except OSError:  # it is gone, or so far apart that it may not be asked
         return False
+
+
+def _discard_temporaries() -> None:
+    if "wscpml.temporaries" in sys.modules:
+        sys.modules["wscpml.temporaries"].discard()
 
 
 def _end_workers() -> None:

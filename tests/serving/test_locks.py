@@ -140,6 +140,7 @@ def test_a_lock_that_a_kill_has_cut_off_is_removed_and_made_anew(project, capsys
     }
     lock.write_text(whole[: ends[kept]] if kept in ends else kept)
     assert locks.cut_off() == [lock]
+    assert locks.outputs() == {}
     with pytest.raises(SystemExit, match=r"^dvc.lock: is cut off; `wscpml verify --discard`"):
         main(["verify"])
     assert lock.exists()

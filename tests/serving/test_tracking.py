@@ -179,12 +179,22 @@ def test_names_that_mlflow_would_refuse_are_made_fit():
 
 def test_the_pages_are_served_on_loopback_from_the_store_of_the_runs(store, monkeypatch, capsys):
     started, opened = [], []
-    monkeypatch.setattr(os, "execv", lambda _, command: started.append(command[1:]))
+
+    class Server:
+        def __init__(self, command, start_new_session):
+            started.append(command[1:])
+            assert start_new_session
+
+        def wait(self):
+            return 3
+
+    monkeypatch.setattr(subprocess, "Popen", Server)
     monkeypatch.setattr(opening, "open_later", opened.append)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    tracking.open_pages(port)
+    with pytest.raises(SystemExit, match="3"):
+        tracking.open_pages(port)
     assert opened == [f"http://127.0.0.1:{port}/#/experiments?workflowType=machine_learning"]
     assert capsys.readouterr().out == f"The runs: {opened.pop()}\n"
     command = started.pop()

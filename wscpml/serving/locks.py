@@ -140,10 +140,10 @@ def discard_cut_off() -> list[Path]:
 
 
 def outputs() -> dict[str, str]:
-    """The hash of each output of the stages, by its path."""
-    found: dict[str, str] = {}
+    """The hash of each output of the stages, by its path; of a lock that is cut off, of none."""
+    found, lost = dict[str, str](), cut_off()
     for lock in LOCKS:
-        if Path(lock).exists():
+        if Path(lock).exists() and Path(lock) not in lost:
             stages = stages_of(artifacts.read(lock, way_out=FROM_GIT) or {}, lock)
             found |= {out.path: out.md5 for stage in stages.values() for out in stage.outs}
     return found

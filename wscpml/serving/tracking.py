@@ -8,6 +8,7 @@ import platform
 import re
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -693,8 +694,9 @@ def open_pages(port: str = "5000") -> None:
     print(f"The runs: {address}", flush=True)
     opening.open_later(address)
     os.environ["MLFLOW_BACKEND_STORE_URI"] = store_uri()
-    command = ["-m", "mlflow", "ui", "--host", "127.0.0.1"]
-    os.execv(sys.executable, [sys.executable, *command, "--port", port])
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1", "--port", port]
+    # in a session of its own, where a terminal's Ctrl-C does not reach it: it would show tracebacks
+    sys.exit(subprocess.Popen(command, start_new_session=True).wait())
 
 
 if __name__ == "__main__":
