@@ -67,6 +67,14 @@ stopping.end_with_parent()
 time.sleep(600)
 """
 
+STARTS_APART = """
+import subprocess, time
+from wscpml import stopping
+stopping.install()
+print(subprocess.Popen(["sleep", "60"], start_new_session=True).pid, flush=True)
+time.sleep(60)
+"""
+
 IMPORTS_HALF = """
 import sys, time, types
 from wscpml import stopping
@@ -126,6 +134,14 @@ def test_a_program_ends_in_one_line_and_leaves_nothing_half_written(tmp_path, nu
     assert process.communicate() == ("", "stopped\n")
     assert process.returncode == 128 + number
     assert not list(tmp_path.iterdir())
+
+
+def test_workers_in_a_session_of_their_own_end_with_a_terminal_that_is_closed():
+    process, pid = started(STARTS_APART)
+    process.send_signal(signal.SIGHUP)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGHUP
+    assert ends(int(pid))
 
 
 def test_a_signal_in_the_middle_of_an_import_is_told_like_any_other():

@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM: a program of ours ends at once and in one line, and leaves nothing half done.
+"""Ctrl-C, SIGTERM, a closed terminal: a program of ours ends at once, and leaves nothing half done.
 
-It ends where it is, without what other code would do or print on its way out. All that is kept is
-written so that a kill does no harm; what is being written is discarded, and workers end too.
+It says one line, and ends where it is, without what other code would do or print on its way out.
+All that is kept is written so that a kill does no harm; what is being written is discarded, and
+workers end too.
 """
 
 import os
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 STOPPED = "stopped"
 LOOK_AGAIN = 0.5  # seconds between two looks at whether a parent lives
 

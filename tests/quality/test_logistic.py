@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.contract import small
 from wscpml.algorithm import composition, features, network
+from wscpml.arrays import Rows
 from wscpml.blocks import Engine
 from wscpml.parameters import FeatureSettings
 from wscpml.quality import judging, logistic
@@ -58,17 +59,49 @@ def test_other_targets_are_learned_from_there_on(linear):
     assert abs(said - doubt).mean() < abs(before(X[some], some) - doubt).mean()
 
 
-def test_sparse_rows_and_any_number_of_threads_give_the_same(linear):
+def test_any_number_of_threads_and_rows_on_disk_give_the_same_bytes(linear, monkeypatch):
+    monkeypatch.setattr(logistic, "ROWS_AT_ONCE", 50)  # so that a half is several blocks
     X, Y = linear
-    rows = np.arange(len(X))
-    few, many = (logistic.learn(X, rows, Y, Engine(memory=size)).weights for size in (10**6, 10**9))
-    assert few.tobytes() == many.tobytes()
-    positive = (X - np.median(X, axis=0) > 0).astype(float)
+    rows, there = np.arange(len(X)), Rows(np.repeat(X, 2, axis=0), np.arange(0, 2 * len(X), 2))
+    one, many, on_disk = (
+        logistic.learn(features, rows, Y, Engine(memory=size)).weights
+        for features, size in ((X, 10_000), (X, 10**9), (there, 10**9))
+    )
+    assert one.tobytes() == many.tobytes() == on_disk.tobytes()
+
+
+def test_sparse_rows_are_learned_like_dense_ones(linear):
+    X, Y = linear
+    rows, positive = np.arange(len(X)), (X - np.median(X, axis=0) > 0).astype(float)
     dense, thin = (
         logistic.learn(each, rows, Y, Engine()) for each in (positive, sparse.csr_array(positive))
     )
     assert not thin.centre.any()
     np.testing.assert_allclose(thin(positive, rows), dense(positive, rows), atol=0.01)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_column_that_only_rounding_changes_is_left_out(linear, monkeypatch, form):
+    monkeypatch.setattr(logistic, "MOST_MEASURED", 300)
+    X, Y = linear
+    rows, odd = np.arange(len(X)), np.full((len(X), 1), 0.1)
+    odd[1] = 0.7  # which is not among the rows that columns are measured by
+    with_odd = form(np.hstack([X, odd]))
+    found = logistic.learn(with_odd, rows, Y, Engine())
+    assert found.gain[-1] == 0
+    assert abs(found(with_odd, rows) - Y).mean() < 0.9 * abs(Y.mean(axis=0) - Y).mean()
+
+
+def test_rows_of_many_features_are_fewer_and_a_block_needs_no_more_than_its_values(monkeypatch):
+    assert len(logistic.many_rows(np.zeros((1000, 3)))) == 1000
+    monkeypatch.setattr(logistic, "MOST_VALUES", 1500)
+    assert len(logistic.many_rows(np.zeros((1000, 3)))) == 500
+    thin = sparse.csr_array(
+        (np.ones(1000), (np.arange(1000), np.arange(1000) * 30)), (1000, 30_000)
+    )
+    assert len(logistic.many_rows(thin)) == 1000
+    Y = np.arange(2000).reshape(1000, 2) % 3 == 0
+    logistic.learn(thin, np.arange(1000), Y.astype(float), Engine(memory=10_000_000))
 
 
 def test_it_counts_as_far_as_it_helps(monkeypatch):

@@ -129,6 +129,27 @@ def test_a_file_where_a_directory_was_made_is_found(project, capsys):
 MD5 = "0" * 32
 
 
+def test_wherever_a_lock_is_cut_off_it_is_found_or_dvc_takes_it_and_so_do_we(project):
+    lock = Path("dvc.lock")
+    whole = lock.read_bytes()
+    found = []
+    for end in range(len(whole)):
+        lock.write_bytes(whole[:end])
+        if locks.cut_off():
+            found.append(end)
+        else:
+            locks.outputs()
+    assert set(found) >= {0, 5, len(whole) // 2}
+    assert len(whole) - 1 not in found  # all but its last end of line
+
+
+@pytest.mark.parametrize("text", ["<<<<<<< a\nschema: '2.0'\n>>>>>>> b", "[1]\n", "stages: 5\n"])
+def test_what_is_no_cut_off_lock_is_left_alone(project, text):
+    Path("dvc.lock").write_text(text)
+    assert locks.discard_cut_off() == []
+    assert Path("dvc.lock").read_text() == text
+
+
 @pytest.mark.parametrize("kept", ["", "schema: '2.0'\n", "half", "stages", "a stage"])
 def test_a_lock_that_a_kill_has_cut_off_is_removed_and_made_anew(project, capsys, kept):
     lock = Path("dvc.lock")

@@ -385,20 +385,11 @@ def verify(options: Namespace) -> None:
     cut_off = locks.cut_off()
     if cut_off and not options.discard:
         raise UserError(*(f"{path}: is cut off; {locks.AGAIN}" for path in cut_off))
-    if cut_off:
-        removed = list(map(str, locks.discard_cut_off()))
-        again = "`dvc repro` brings back what was made"
-        _tell(
-            options,
-            {"outputs": 0, "discarded": removed},
-            *(f"removed: {p}" for p in removed),
-            again,
-        )
-        return
+    gone = locks.discard_cut_off()
     with _shown("reading all files of the result"):
         count = len(locks.outputs())
         found = locks.damaged()
-    if not count:
+    if not count and not gone:
         raise UserError(f"{Path.cwd()}: has no result; run from the project's root")
     if found and not options.discard:
         raise UserError(
@@ -406,12 +397,12 @@ def verify(options: Namespace) -> None:
             "`wscpml verify --discard` removes what is damaged; then `dvc pull`, where there is a "
             "remote, or `dvc repro` brings it anew",
         )
-    discarded = locks.discard(found)
+    discarded = [*gone, *locks.discard(found)]
     summary = {"outputs": count, "discarded": [str(path) for path in discarded]}
     removed = [f"removed: {path}" for path in discarded]
     then = ["`dvc pull`, where there is a remote, or `dvc repro` brings them anew"]
     good = [f"{count} outputs: all that is here is what was made"]
-    _tell(options, summary, *(removed + then if found else good))
+    _tell(options, summary, *(removed + then if discarded else good))
 
 
 def _read(options: Namespace) -> tuple[Dataset, list[str]]:

@@ -724,7 +724,7 @@ def _of_many_rows(rows: TrainingRows, candidates: Matrix, live: Array) -> Matrix
     n, d = rows.scaled.shape
     if len(rows.of_axes) == n or d * len(live) > logistic.MOST_WEIGHTS:
         return None
-    return sparse.csr_array(candidates[logistic.many_rows(n)])[:, live]
+    return sparse.csr_array(candidates[logistic.many_rows(rows.scaled)])[:, live]
 
 
 def predict_unseen(
@@ -744,20 +744,19 @@ def predict_unseen(
     """
     if len(rows.of_axes) == rows.scaled.shape[0]:
         return _of_sample(rows, known, targets, rows.scaled, seed, 0.5)
-    scaled = rows.scaled[rows.of_axes]
     line = _straight(rows, targets, before, many)
+    scaled = rows.scaled[rows.of_axes]
     if line is None:
         return _of_sample(rows, known, targets, scaled, seed)
-    by_line = line(scaled, rows.of_axes)
-    alone = Opinion(by_line, Predictor(None, line, 1.0))
-    if before is not None and before.sampled is None:
-        return alone
-    opinion = _of_sample(rows, known, targets, scaled, seed)
-    share = best_share(opinion.unseen, by_line, targets)
+    by_line, share = line(scaled, rows.of_axes), 1.0
+    if before is None or before.sampled is not None:
+        opinion = _of_sample(rows, known, targets, scaled, seed)
+        share = best_share(opinion.unseen, by_line, targets)
     if share > 1 - LEAST_SHARE:
-        return alone
-    if share < LEAST_SHARE or opinion.predictor is None:
+        return Opinion(by_line, Predictor(None, line, 1.0))
+    if share < LEAST_SHARE:
         return opinion
+    assert opinion.predictor is not None
     both = mixed(opinion.unseen, by_line, share)
     return Opinion(both, replace(opinion.predictor, logistic=line, share=share))
 
@@ -771,7 +770,7 @@ def _straight(
         return line and logistic.learn_on(line, rows.scaled, rows.of_axes, targets, rows.engine)
     if many is None:
         return None
-    chosen = logistic.many_rows(rows.scaled.shape[0])
+    chosen = logistic.many_rows(rows.scaled)
     return logistic.learn(rows.scaled, chosen, many, rows.engine)
 
 

@@ -22,12 +22,13 @@ from wscpml.blocks import Engine
 from wscpml.randomness import mixed_bits
 
 MOST_ROWS = 100_000  # that are learned from; of more, every second, third, ...
+MOST_VALUES = 50_000_000  # of features of these rows, which are in memory in float32
 MOST_MEASURED = 20_000  # by which the units of columns are found
 MOST_WEIGHTS = 1_000_000  # features times labels; L-BFGS takes 200 bytes for each
 STEPS, MORE_STEPS = 20, 30  # of L-BFGS, from the start and from what was learned before
 ROWS_AT_ONCE = 1024
 VALUES = 24  # bytes that a block takes for each row and feature or label
-NEVER_SURE = 1e-6  # frequencies that are started from are at least so far from 0 and 1
+CONSTANT = 1e-5  # deviation of a column beside its values that is taken for rounding
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,15 @@ class Halves:
         return ((scaled - self.centre) * self.gain).astype(np.float32)
 
 
-def many_rows(n: int) -> Array:
-    """The rows that are learned from: all, or evenly spaced of very many."""
-    return np.arange(0, n, -(-n // MOST_ROWS))
+def many_rows(scaled: Matrix) -> Array:
+    """The rows of all ``(n, d)`` that are learned from: all, or evenly spaced of very many."""
+    n, most = scaled.shape[0], int(MOST_VALUES // max(_width(scaled), 1))
+    return np.arange(0, n, -(-n // min(MOST_ROWS, most)))
+
+
+def _width(X: Matrix) -> float:
+    """The values of a row, on average."""
+    return float(X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1])
 
 
 def half_of(rows: Array) -> Array:
@@ -67,8 +74,8 @@ def learn(scaled: Matrix, rows: Array, targets: Matrix, engine: Engine) -> Halve
     """Learn targets ``(m, k)`` of those of all rows ``(n, d)`` that have these numbers."""
     start, half = np.zeros((2, scaled.shape[1] + 1, targets.shape[1]), np.float32), half_of(rows)
     for which in (0, 1):
-        frequency = np.asarray(targets[half == which].mean(axis=0)).ravel()
-        start[which, -1] = logit(np.clip(frequency, NEVER_SURE, 1 - NEVER_SURE))
+        count = np.asarray(targets[half == which].sum(axis=0)).ravel()
+        start[which, -1] = logit((count + 0.5) / ((half == which).sum() + 1))
     units = _units(scaled[rows[:: -(-len(rows) // MOST_MEASURED)]])
     return learn_on(Halves(*units, start), scaled, rows, targets, engine, STEPS)
 
@@ -104,12 +111,13 @@ def _taken(before: Halves, scaled: Matrix, rows: Array) -> Matrix:
 def _units(X: Matrix) -> tuple[Array, Array]:
     """The mean of each column, 0 if they are sparse, and one through its deviation."""
     mean = np.asarray(X.mean(axis=0)).ravel()
-    if not sparse.issparse(X):
-        spread = X.std(axis=0)
+    if sparse.issparse(X):
+        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        spread, mean = np.sqrt(np.maximum(squares - mean**2, 0)), np.zeros_like(mean)
     else:
-        spread = np.sqrt(np.maximum(X.multiply(X).mean(axis=0) - mean**2, 0))
-        mean = np.zeros_like(mean)
-    return mean, np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+        spread, squares = X.std(axis=0), np.einsum("ij,ij->j", X, X) / len(X)
+    varies = spread > CONSTANT * np.sqrt(squares)
+    return mean, np.divide(1, spread, out=np.zeros_like(spread), where=varies)
 
 
 def _descend(
@@ -119,7 +127,7 @@ def _descend(
     from scipy.optimize import minimize
 
     n, blocks = len(chosen), row_blocks(len(chosen), ROWS_AT_ONCE)
-    need = ROWS_AT_ONCE * VALUES * sum(start.shape)
+    need = int(ROWS_AT_ONCE * VALUES * (_width(X) + start.shape[1])) + 2 * 8 * start.size
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(start.shape)

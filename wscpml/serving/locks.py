@@ -3,25 +3,28 @@
 DVC takes a file for what it was when its time of change is the same, and what is in its cache for
 what it is called. Here bytes are read.
 
-DVC writes its lock in place, so that a kill may leave the first part of it, beside which DVC does
+DVC writes its lock in place, so that a kill may leave the first part of it, beside which DVC may do
 nothing any more. `python -m wscpml.serving.locks` removes such a lock: DVC knows what its stages
 have made without it, too, by its cache of runs.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ValidationError, field_validator
 
-from wscpml import artifacts
-from wscpml.errors import UserError
+from wscpml import artifacts, yaml_files
+from wscpml.errors import UserError, reason
 from wscpml.serving.dvc_cache import DIRECTORY, Cache, Hash, Inside, digest, first_of
 
 PIPELINES = ("dvc.yaml", "models/dvc.yaml")
@@ -31,6 +34,9 @@ OWN_PIPELINE, OWN_LOCK = PIPELINES[1], LOCKS[1]  # of the stages that are WSC-PM
 FROM_GIT = "`git checkout` gets back that of the last commit, without one `dvc repro` makes it anew"
 AGAIN = "`wscpml verify --discard` removes it, and `dvc repro` brings back what was made"
 WAY_OUT = "`wscpml verify` tells what is damaged; if it was made by hand, `dvc commit` takes it in"
+
+CONFLICT = "<<<<<<< "  # git's mark
+LOOK_AGAIN = 1.0  # seconds after which a lock that DVC is just writing is another one
 
 K = TypeVar("K", bound=BaseModel)
 
@@ -114,29 +120,55 @@ class Damaged:
 
 
 def cut_off() -> list[Path]:
-    """The locks that DVC was killed in writing: they end within a line or within a stage."""
+    """The locks that DVC was killed in writing: they end within a line that is lost, or a stage."""
     return [path for path in map(Path, LOCKS) if path.exists() and _is_cut_off(path)]
 
 
 def _is_cut_off(path: Path) -> bool:
-    if not path.read_bytes().endswith(b"\n"):
-        return True
-    content = artifacts.read(path, way_out=FROM_GIT)
-    if not isinstance(content, dict) or "schema" not in content:  # which DVC writes first
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if CONFLICT in text:
         return False
-    stages = content.get("stages")
-    if not isinstance(stages, dict):
-        return stages is None
-    *_, last = [{"cmd": None}, *stages.values()]
-    return last is None or (isinstance(last, dict) and "cmd" not in last)
+    try:
+        content = yaml_files.parsed(text)
+    except (yaml.YAMLError, ValueError):
+        return not text.endswith("\n")
+    if not isinstance(content, dict):
+        return not text.endswith("\n") or content is None
+    if "schema" not in content:  # which DVC writes first
+        return False
+    last: Any = content
+    while isinstance(last, dict | list) and last:
+        last = last[list(last)[-1]] if isinstance(last, dict) else last[-1]
+    if last is None or "stages" not in content:
+        return True
+    entries = content["stages"]
+    if not isinstance(entries, dict) or not entries:
+        return entries != {}
+    *whole, cut = entries.values()
+    return all(map(_is_stage, whole)) and not _is_stage(cut)
+
+
+def _is_stage(entry: Any) -> bool:
+    try:
+        Stage.model_validate(entry)
+    except ValidationError:
+        return False
+    return "cmd" in entry
 
 
 def discard_cut_off() -> list[Path]:
-    """Remove the locks that are cut off; these."""
-    found = cut_off()
-    for path in found:
+    """Remove the locks that are cut off, and are so still after a moment; these."""
+    found = {path: path.stat() for path in cut_off()}
+    if found:
+        time.sleep(LOOK_AGAIN)
+    gone = [path for path in cut_off() if path in found and _same(path.stat(), found[path])]
+    for path in gone:
         path.unlink()
-    return found
+    return gone
+
+
+def _same(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_mtime_ns, one.st_size) == (other.st_mtime_ns, other.st_size)
 
 
 def outputs() -> dict[str, str]:
@@ -144,9 +176,17 @@ def outputs() -> dict[str, str]:
     found, lost = dict[str, str](), cut_off()
     for lock in LOCKS:
         if Path(lock).exists() and Path(lock) not in lost:
-            stages = stages_of(artifacts.read(lock, way_out=FROM_GIT) or {}, lock)
+            stages = stages_of(_content(lock) or {}, lock)
             found |= {out.path: out.md5 for stage in stages.values() for out in stage.outs}
     return found
+
+
+def _content(lock: str) -> Any:
+    """What a lock has, also without an end of line at its end, as DVC takes it, too."""
+    try:
+        return yaml_files.parsed(Path(lock).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, OSError) as error:
+        raise UserError(f"{lock}: is damaged ({reason(error)}); {FROM_GIT}") from None
 
 
 def described(stage: str) -> tuple[str, dict[str, Any]]:
