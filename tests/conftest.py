@@ -18,6 +18,8 @@ from wscpml.quality import judging
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what is in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start heed it
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # as nohup starts programs
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 STAGES = [
     "identify",

@@ -236,7 +236,8 @@ MODULES = {  # of wscpml, by the stages that a change of them is seen by
     "randomness": (
         "prepare inject_noise learn_prototypes judge_labels train_classifier apply_method"
     ),
-    "quality.confusion quality.forests quality.taggers quality.votes": "judge_labels",
+    "quality.confusion quality.forests quality.logistic": "judge_labels",
+    "quality.taggers quality.votes": "judge_labels",
     "quality.decisions": "collect_decisions judge_labels train_classifier apply_method evaluate",
     "quality.judging": "judge_labels evaluate",
     "quality.learning quality.noise_model quality.queue": "judge_labels",

@@ -26,7 +26,7 @@ MOST_VALUES = 50_000_000  # of features of these rows, which are in memory in fl
 MOST_MEASURED = 20_000  # by which the units of columns are found
 MOST_WEIGHTS = 1_000_000  # features times labels; L-BFGS takes 200 bytes for each
 STEPS, MORE_STEPS = 20, 30  # of L-BFGS, from the start and from what was learned before
-ROWS_AT_ONCE = 1024
+ROWS_AT_ONCE = 256
 VALUES = 24  # bytes that a block takes for each row and feature or label
 CONSTANT = 1e-5  # deviation of a column beside its values that is taken for rounding
 
@@ -157,9 +157,9 @@ class _Loss:
         X, targets = self.X[chosen], to_dense(self.targets[chosen]).astype(np.float32)
         z = _scores(X, self.weights)
         small = np.exp(-abs(z))
-        value = np.maximum(z, 0) - targets * z + np.log1p(small)
+        value = (np.maximum(z, 0) - targets * z + np.log1p(small)).sum(dtype=np.float64)
         error = np.where(z >= 0, 1, small) / (1 + small) - targets
-        return float(value.sum(dtype=np.float64)), np.vstack([X.T @ error, error.sum(axis=0)])
+        return float(value), np.vstack([X.T @ error, error.sum(axis=0)])
 
 
 def _scores(X: Matrix, weights: Array) -> Array:
